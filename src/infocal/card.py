@@ -1,0 +1,94 @@
+"""The model card: what a model was made from, how it did, and where not to trust it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from infocal.rationalizer import Rationalizer
+
+__all__ = ["model_card"]
+
+LIMITS = (
+    "The highlighted words are the only words of the text that the prediction was computed from: with them "
+    "and their places fixed, changing any other word changes nothing.",
+    "Which words are highlighted does depend on the whole text: the selector reads all of it. A highlight "
+    "says what was used, not that a person would call it sufficient.",
+    "Where words stand, and how long the text is, remain visible to the predictor.",
+    "The share of highlighted words is right on average over texts like the held-out ones; single texts may "
+    "have more or fewer.",
+    "Probabilities are not calibrated.",
+)
+
+
+def model_card(model: Rationalizer) -> str:
+    """The card as Markdown, from the model's own record."""
+    record = model.record
+    parts = [
+        "# InfoCal model card",
+        "Predicts " + _what(model) + " and shows the words it was made from.",
+        "## Data",
+        _table(record.get("data", {})),
+        "## Settings",
+        _table(
+            {
+                "method": model.settings.method,
+                "share of words to select": model.settings.select,
+                "encoder": f"{model.settings.encoder.kind} {model.settings.encoder.hidden_width}",
+                "pretrained vectors": "yes" if model.settings.text.vectors else "no",
+                "seed": model.settings.seed,
+                "pinned selection weight": model.settings.loss.selection_information,
+                "trained on human rationales": "yes" if model.settings.loss.rationale_supervision else "no",
+            }
+        ),
+        "All settings stand in `model.json`.",
+        "## Results on the held-out rows",
+        "These rows also decided when training stopped; score a test set with `infocal evaluate`.",
+        _table(record.get("results", {})),
+        "## Training",
+        _table(record.get("training", {})),
+        "## Limits",
+        "\n".join(f"- {limit}" for limit in LIMITS),
+    ]
+    if notes := record.get("notes"):
+        parts += ["## Notes from training", "\n".join(f"- {_inline(note)}" for note in notes)]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _what(model: Rationalizer) -> str:
+    record = model.task.to_json()
+    if record["kind"] == "classify":
+        names = [f"`{_inline(name)}`" for name in record["classes"][:20]]
+        more = f" and {len(record['classes']) - 20} more" if len(record["classes"]) > 20 else ""
+        return "one of the classes " + ", ".join(names) + more
+    return f"a score between {record['low']:g} and {record['high']:g}"
+
+
+def _table(values: Mapping[str, Any]) -> str:
+    if not values:
+        return "not recorded"
+    rows = [f"| {_inline(name)} | {_inline(value)} |" for name, value in _flat(values)]
+    return "\n".join(["| what | value |", "|---|---|", *rows])
+
+
+def _flat(values: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
+    rows: list[tuple[str, str]] = []
+    for name, value in values.items():
+        title = f"{prefix}{name}".replace("_", " ")
+        if isinstance(value, Mapping):
+            rows += _flat(value, f"{title}: ")
+        else:
+            rows.append((title, _shown(value)))
+    return rows
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "none"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _inline(text: object) -> str:
+    """A user's own words, made harmless in a Markdown table."""
+    return " ".join(str(text).split()).replace("|", "\\|").replace("<", "&lt;").replace("`", "'")

@@ -1,0 +1,200 @@
+"""Documents as flat arrays of ids: a million of them are a few arrays, not a million lists."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from array import array
+from dataclasses import dataclass, fields
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from infocal.errors import DataError
+from infocal.text.segmentation import Segmenter, normalise
+from infocal.text.sources import shown
+from infocal.text.vocabulary import Vocabulary
+from infocal.types import Document, Span
+
+__all__ = ["Corpus", "CorpusBuilder", "encode_text", "flat_positions"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Corpus:
+    """n encoded documents, one after the other.
+
+    Attributes:
+        ids: (total,) int32, the tokens' ids.
+        offsets: (n + 1,) int64, document i is ids[offsets[i]:offsets[i + 1]].
+        lines: (n,) int32, where each document stands in its source; -1 if unknown.
+        targets: (n,) int64 classes or float32 scores; None if unknown.
+        gold: (total,) bool, tokens of the human's rationale; None if no document is annotated.
+        annotated: (n,) bool, which documents have a human rationale; None with ``gold``.
+        cut: how many documents were longer than the model reads and lost their ends.
+    """
+
+    ids: NDArray[np.int32]
+    offsets: NDArray[np.int64]
+    lines: NDArray[np.int32]
+    targets: NDArray[Any] | None = None
+    gold: NDArray[np.bool_] | None = None
+    annotated: NDArray[np.bool_] | None = None
+    cut: int = 0
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """(n,) tokens of each document."""
+        return np.diff(self.offsets)
+
+    def subset(self, rows: NDArray[np.int64]) -> Corpus:
+        """The documents of some rows, in their order; ``cut`` stays that of the whole."""
+        positions = flat_positions(self.offsets, rows)
+        return Corpus(
+            ids=self.ids[positions],
+            offsets=np.concatenate([[0], np.cumsum(self.lengths[rows])]).astype(np.int64),
+            lines=self.lines[rows],
+            targets=None if self.targets is None else self.targets[rows],
+            gold=None if self.gold is None else self.gold[positions],
+            annotated=None if self.annotated is None else self.annotated[rows],
+            cut=self.cut,
+        )
+
+    def fingerprint(self) -> str:
+        """The SHA-256 of all that is in the corpus, in hexadecimal."""
+        digest = hashlib.sha256()
+        for part in fields(self):
+            value = getattr(self, part.name)
+            digest.update(f"{part.name} {getattr(value, 'dtype', value)} {np.shape(value)};".encode())
+            if isinstance(value, np.ndarray):
+                digest.update(np.ascontiguousarray(value).data)
+        return digest.hexdigest()
+
+
+def flat_positions(offsets: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where the tokens of some documents stand in a flat array, document after document.
+
+    Args:
+        offsets: (n + 1,) the documents' bounds.
+        rows: (k,) which documents.
+    """
+    starts = offsets[rows]
+    lengths = offsets[np.asarray(rows) + 1] - starts
+    ends = np.cumsum(lengths)
+    total = int(ends[-1]) if len(ends) else 0
+    return np.repeat(starts - (ends - lengths), lengths) + np.arange(total)
+
+
+class _Words(dict[str, int]):
+    """Tokens as they stand in texts -> provisional ids, which tokens alike once normalised share."""
+
+    def __init__(self) -> None:
+        self.normalised: dict[str, int] = {}
+
+    def __missing__(self, token: str) -> int:
+        word = normalise(token)
+        place = self[token] = self.normalised.setdefault(word, len(self.normalised))
+        return place
+
+
+class CorpusBuilder:
+    """Encodes documents as they stream by; the vocabulary can be chosen when all were seen.
+
+    Args:
+        segmenter: cuts texts into tokens.
+        max_tokens: longer documents lose their ends.
+        source: what messages call the data.
+    """
+
+    def __init__(self, segmenter: Segmenter, *, max_tokens: int, source: str) -> None:
+        self.labels: list[str | int | float | None] = []
+        self._segmenter, self._max_tokens, self._source = segmenter, max_tokens, source
+        self._words = _Words()
+        self._ids, self._offsets = array("i"), array("q", [0])
+        self._gold, self._annotated = bytearray(), bytearray()
+        self._lines = array("i")
+        self._cut = 0
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def add(self, document: Document) -> list[Span]:
+        """Encode one more document; gives the spans of the tokens that the model reads.
+
+        Raises:
+            DataError: the segmenter finds no token in its text; nothing is added.
+        """
+        text = document.text
+        spans = self._segmenter(text)
+        if not spans:
+            found = f"the text has no token: {shown(text)}"
+            raise DataError(found, allowed="a text with words", source=self._source, line=document.line)
+        self._cut += len(spans) > self._max_tokens
+        spans = spans[: self._max_tokens]
+        words = self._words
+        self._ids.extend([words[text[start:end]] for start, end in spans])
+        self._offsets.append(len(self._ids))
+        self._gold += gold_tokens(spans, document.rationale or ()).tobytes()
+        self._annotated.append(document.rationale is not None)
+        self._lines.append(-1 if document.line is None else document.line)
+        label = document.label
+        self.labels.append(sys.intern(label) if type(label) is str else label)
+        return spans
+
+    def counts(self) -> dict[str, int]:
+        """How often each normalised word was seen."""
+        words = self._words.normalised
+        counted = np.bincount(np.array(self._ids, dtype=np.int32), minlength=len(words))
+        return dict(zip(words, counted.tolist(), strict=True))
+
+    @property
+    def lines(self) -> NDArray[np.int32]:
+        """(n,) where each document stands in its source; -1 if unknown."""
+        return np.array(self._lines, dtype=np.int32)
+
+    def finish(self, vocabulary: Vocabulary, targets: NDArray[Any] | None = None) -> Corpus:
+        """The corpus of all documents added, in the ids of ``vocabulary``.
+
+        Args:
+            vocabulary: the words and their ids.
+            targets: (n,) what to predict of each document.
+        """
+        if targets is not None and len(targets) != len(self):
+            raise ValueError(f"{len(targets)} targets for {len(self)} documents")
+        table = np.array(vocabulary.ids(self._words.normalised), dtype=np.int32)
+        provisional = np.array(self._ids, dtype=np.int32)
+        annotated = np.array(self._annotated, dtype=bool)
+        known = bool(annotated.any())
+        return Corpus(
+            ids=table[provisional],
+            offsets=np.array(self._offsets, dtype=np.int64),
+            lines=self.lines,
+            targets=targets,
+            gold=np.frombuffer(bytes(self._gold), dtype=bool) if known else None,
+            annotated=annotated if known else None,
+            cut=self._cut,
+        )
+
+
+def gold_tokens(spans: list[Span], rationale: tuple[Span, ...]) -> NDArray[np.bool_]:
+    """(t,) which tokens share a character with the human's spans, which are sorted and do not overlap."""
+    if not rationale:
+        return np.zeros(len(spans), dtype=bool)
+    bounds = np.fromiter(chain.from_iterable(spans), dtype=np.int64, count=2 * len(spans))
+    gold = np.array(rationale, dtype=np.int64)
+    # The first gold span that ends after the token starts is the only one that can come first to meet it.
+    place = np.searchsorted(gold[:, 1], bounds[0::2], side="right")
+    starts = np.append(gold[:, 0], np.iinfo(np.int64).max)
+    return np.asarray(starts[place] < bounds[1::2])
+
+
+def encode_text(
+    text: str, segmenter: Segmenter, vocabulary: Vocabulary, max_tokens: int
+) -> tuple[list[Span], NDArray[np.int32]]:
+    """The spans of the tokens that a model reads of a text, and (t,) their ids; both empty if it has none."""
+    spans = segmenter(text)[:max_tokens]
+    return spans, np.array(vocabulary.ids(text[start:end] for start, end in spans), dtype=np.int32)

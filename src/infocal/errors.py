@@ -1,0 +1,62 @@
+"""What can go wrong through a user's input, each with the exit code the command line ends with."""
+
+from __future__ import annotations
+
+__all__ = ["DataError", "InfocalError", "MissingExtraError", "ModelError", "SettingsError", "TrainingError"]
+
+
+class InfocalError(Exception):
+    """A problem that the user can mend; its message says what was found, what is allowed, what to do."""
+
+    exit_code = 1
+
+
+class SettingsError(InfocalError):
+    """A setting, recipe or combination of options that cannot be used."""
+
+    exit_code = 2
+
+
+class DataError(InfocalError):
+    """A file, column or row that cannot be used, with the place where it stands.
+
+    Args:
+        found: what is there, e.g. ``"the label is NaN"``.
+        allowed: what would be right, e.g. ``"a finite number"``.
+        source: the file's name, or a name for data that came through Python.
+        line: the 1-based line of a file (or the 0-based row of a sequence), where one can be named.
+    """
+
+    exit_code = 3
+
+    def __init__(
+        self, found: str, *, allowed: str = "", source: str | None = None, line: int | None = None
+    ) -> None:
+        self.found, self.allowed, self.source, self.line = found, allowed, source, line
+        place = ", ".join(part for part in (source or "", f"line {line}" if line is not None else "") if part)
+        message = f"{place}: {found}" if place else found
+        super().__init__(f"{message}; allowed: {allowed}" if allowed else message)
+
+
+class ModelError(InfocalError):
+    """A model folder that is damaged, of a newer format, or not a model at all."""
+
+    exit_code = 4
+
+
+class TrainingError(InfocalError):
+    """A training run that cannot start, go on or be resumed as asked."""
+
+    exit_code = 5
+
+
+class MissingExtraError(InfocalError):
+    """An optional dependency that this call needs and that is not installed."""
+
+    exit_code = 6
+
+    def __init__(self, package: str, extra: str, purpose: str) -> None:
+        super().__init__(
+            f"{purpose} needs the package {package!r}, which is not installed; "
+            f"install it with: pip install 'infocal[{extra}]'"
+        )

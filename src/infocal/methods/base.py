@@ -1,0 +1,107 @@
+"""What the training loop and the trained model ask of a method."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from torch import Generator, Tensor, nn
+
+from infocal.nn.embedding import TokenEmbedding
+from infocal.nn.language_model import VectorLanguageModel
+from infocal.tasks import Task
+from infocal.types import Batch
+
+__all__ = ["Conditions", "Method", "Phase", "Player", "Step"]
+
+Phase = Literal["warm_up", "joint"]
+
+
+@dataclass(frozen=True, slots=True)
+class Player:
+    """One side of the game: what it moves and what it wants.
+
+    Attributes:
+        name: for logs and checkpoints.
+        modules: the parts whose parameters it moves; no parameter belongs to two players.
+        weights: objective name -> weight; objectives not named here are not its own.
+        learning_rate: of its optimizer.
+    """
+
+    name: str
+    modules: tuple[nn.Module, ...]
+    weights: Mapping[str, float]
+    learning_rate: float
+
+    def parameters(self) -> list[nn.Parameter]:
+        """Its trainable parameters, each once, in a fixed order."""
+        seen: dict[int, nn.Parameter] = {}
+        for module in self.modules:
+            for parameter in module.parameters():
+                if parameter.requires_grad:
+                    seen.setdefault(id(parameter), parameter)
+        return list(seen.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """What a training step depends on besides the batch and the weights.
+
+    Attributes:
+        phase: "warm_up" trains what reads the full text, "joint" trains everything.
+        offset: the controller's shift of the selector's log-odds.
+        generator: the source of all randomness of the step.
+    """
+
+    phase: Phase
+    offset: float
+    generator: Generator
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What a training step gives the loop.
+
+    Attributes:
+        objectives: name -> (b,), unreduced.
+        selected: tokens selected, as a number; None while nothing is selected.
+        tokens: real tokens of the batch.
+    """
+
+    objectives: Mapping[str, Tensor]
+    selected: float | None
+    tokens: int
+
+
+class Method(nn.Module, ABC):
+    """A selector-predictor that the loop can train and the product can use."""
+
+    task: Task
+    embedding: TokenEmbedding
+    language_model: VectorLanguageModel | None
+
+    @abstractmethod
+    def players(self) -> tuple[Player, ...]:
+        """Who is trained on what."""
+
+    @abstractmethod
+    def step(self, batch: Batch, conditions: Conditions) -> Step:
+        """Forward pass and objectives of one training batch."""
+
+    @abstractmethod
+    def begin_joint(self) -> None:
+        """Called once between the phases, e.g. to start the selector from the guider."""
+
+    @abstractmethod
+    def score_tokens(self, batch: Batch) -> Tensor:
+        """(b, t): the selector's log-odds, deterministic."""
+
+    @abstractmethod
+    def predict(self, batch: Batch, selected: Tensor) -> Tensor:
+        """(b, c): the output given only the tokens where ``selected`` (b, t) is True."""
+
+    @abstractmethod
+    def predict_full(self, batch: Batch) -> Tensor:
+        """(b, c): the output of the part that reads every word."""

@@ -1,0 +1,255 @@
+"""InfoCal (Sha, Camburu, Lukasiewicz, AAAI 2021): rationales calibrated against a model that reads everything."""
+
+from __future__ import annotations
+
+import torch
+from torch import Generator, Tensor, nn
+
+from infocal.config import Settings
+from infocal.losses.adversarial import discrimination, imitation
+from infocal.losses.calibration import smooth, token_calibration
+from infocal.losses.fluency import fused_lasso, language_model_cost
+from infocal.losses.information import guider_information, selection_information
+from infocal.losses.supervision import rationale_supervision
+from infocal.methods.base import Conditions, Method, Player, Step
+from infocal.nn.discriminator import Discriminator
+from infocal.nn.embedding import TokenEmbedding
+from infocal.nn.gates import sample_gate
+from infocal.nn.language_model import VectorLanguageModel
+from infocal.nn.reader import Reader
+from infocal.nn.selector import Selector
+from infocal.tasks import Task
+from infocal.types import Batch, Features, Output, Selection
+
+__all__ = ["InfoCal"]
+
+
+class InfoCal(Method):
+    """Selector, predictor, guider, discriminator and language model, put together by the settings.
+
+    Args:
+        settings: weights, forms and sizes.
+        embedding: token ids to vectors, shared by all parts.
+        task: gives the head's width, the loss and the margin that attributions explain.
+    """
+
+    def __init__(self, settings: Settings, *, embedding: TokenEmbedding, task: Task) -> None:
+        super().__init__()
+        encoder, model = settings.encoder, settings.model
+        sizes = {
+            "encoder": encoder.kind,
+            "input_width": embedding.width,
+            "hidden_width": encoder.hidden_width,
+            "layers": encoder.layers,
+            "dropout": encoder.dropout,
+        }
+        self.settings = settings
+        self.task = task
+        self.embedding = embedding
+        self.input_dropout = nn.Dropout(model.input_dropout)
+        self.selector = Selector(**sizes)  # type: ignore[arg-type]
+        self.guider = Reader(**sizes, feature_width=model.feature_width)  # type: ignore[arg-type]
+        self.predictor = (
+            self.guider if model.sharing == "all" else Reader(**sizes, feature_width=model.feature_width)  # type: ignore[arg-type]
+        )
+        self.head = nn.Linear(model.feature_width, task.outputs)
+        self.discriminator = Discriminator(
+            feature_width=model.feature_width, hidden_width=model.discriminator_width
+        )
+        self.language_model: VectorLanguageModel = VectorLanguageModel(
+            width=embedding.width, hidden_width=settings.language_model.hidden_width
+        )
+        self.language_model.requires_grad_(False)
+
+    def players(self) -> tuple[Player, ...]:
+        """The rationalizer (selector, predictor, guider) and the discriminator (Algorithm 1)."""
+        loss, training = self.settings.loss, self.settings.training
+        pinned = loss.selection_information
+        weights = {
+            "prediction": loss.prediction,
+            "guidance": loss.guidance,
+            "selection_information": (
+                self.settings.controller.information_weight if pinned is None else pinned
+            ),
+            "guider_information": loss.guider_information,
+            "imitation": loss.imitation,
+            "fluency": loss.fluency,
+            "fused_lasso": loss.fused_lasso,
+            "token_calibration": loss.token_calibration,
+            "rationale_supervision": loss.rationale_supervision,
+        }
+        rationalizer = Player(
+            "rationalizer",
+            (self.embedding, self.selector, self.guider, self.predictor, self.head),
+            weights,
+            training.learning_rate,
+        )
+        if not loss.imitation:
+            return (rationalizer,)
+        critic = Player(
+            "discriminator",
+            (self.discriminator,),
+            {"discrimination": loss.discrimination},
+            training.discriminator_learning_rate,
+        )
+        return (rationalizer, critic)
+
+    def begin_joint(self) -> None:
+        """Start the selector, and a predictor of its own, from the warmed-up guider."""
+        if self.settings.model.initialise_selector:
+            self.selector.encoder.load_state_dict(self.guider.encoder.state_dict())
+            if self.predictor is not self.guider:
+                self.predictor.load_state_dict(self.guider.state_dict())
+
+    def forward(self, batch: Batch, conditions: Conditions) -> Output:
+        """One training pass: sampled mask, sampled features on both sides.
+
+        Both sides sample their Gaussian: if only the guider did, the discriminator would detect the noise.
+        """
+        vectors = self.input_dropout(self.embedding(batch.ids))
+        selection = self._select(vectors, batch.mask, conditions)
+        features = self.predictor(
+            vectors * selection.mask.unsqueeze(-1), batch.mask, generator=conditions.generator
+        )
+        guide = self._guide(vectors, batch.mask, conditions.generator)
+        return Output(selection, features, self.head(features.sample), guide, self.head(guide.sample))
+
+    def step(self, batch: Batch, conditions: Conditions) -> Step:
+        """The objectives of one batch; in the warm-up only those of the guider."""
+        tokens = int(batch.mask.sum())
+        if conditions.phase == "warm_up":
+            vectors = self.input_dropout(self.embedding(batch.ids))
+            guide = self._guide(vectors, batch.mask, conditions.generator)
+            return Step(self._guider_objectives(guide, self.head(guide.sample), batch), None, tokens)
+        output = self.forward(batch, conditions)
+        selected = float(output.selection.mask.detach().sum())
+        return Step(self.objectives(output, batch, conditions), selected, tokens)
+
+    def objectives(self, output: Output, batch: Batch, conditions: Conditions) -> dict[str, Tensor]:
+        """Every objective whose weight is not zero, by name, each (b,)."""
+        if output.guide_features is None or output.guide_logits is None or batch.targets is None:
+            raise ValueError("training needs the guider's side and the targets")
+        loss = self.settings.loss
+        selection, mask = output.selection, batch.mask
+        found = self._guider_objectives(output.guide_features, output.guide_logits, batch)
+        found["prediction"] = self.task.loss(output.logits, batch.targets)
+        found["selection_information"] = selection_information(
+            selection.logits,
+            mask,
+            prior=loss.selection_prior or self.settings.select,
+            reduction=loss.selection_reduction,
+        )
+        if loss.imitation:
+            found |= self._game(output.features.sample, output.guide_features.sample)
+        if loss.fluency:
+            found["fluency"] = language_model_cost(
+                selection.mask,
+                self.fluency_scores(batch),
+                mask,
+                form=loss.fluency_form,
+                reduction=loss.fluency_reduction,
+            )
+        if loss.fused_lasso:
+            found["fused_lasso"] = fused_lasso(selection.mask, mask)
+        if loss.token_calibration:
+            found["token_calibration"] = self._calibration(selection.logits, batch, conditions.generator)
+        if loss.rationale_supervision and batch.gold is not None and batch.annotated is not None:
+            found["rationale_supervision"] = rationale_supervision(
+                selection.logits, batch.gold, batch.annotated, mask
+            )
+        return found
+
+    def attribution(self, batch: Batch) -> Tensor:
+        """How much the guider's answer hangs on each token: the norm of the margin's gradient.
+
+        Args:
+            batch: the documents.
+
+        Returns:
+            (b, t), no gradient, 0 on padding; dropout and sampling are off.
+        """
+        training = self.training
+        self.eval()
+        try:
+            with torch.enable_grad():
+                vectors = self.embedding(batch.ids).detach().requires_grad_(True)
+                margin = self.task.margin(self.head(self.guider(vectors, batch.mask).sample))
+                (gradient,) = torch.autograd.grad(margin.sum(), vectors)
+        finally:
+            self.train(training)
+        norm: Tensor = gradient.norm(dim=-1) * batch.mask
+        return norm
+
+    @torch.no_grad()
+    def fluency_scores(self, batch: Batch) -> Tensor:
+        """(b, t): the language model's score of each token after the unmasked words before it."""
+        scores: Tensor = self.language_model(self.embedding(batch.ids))
+        return scores
+
+    @torch.no_grad()
+    def score_tokens(self, batch: Batch) -> Tensor:
+        """(b, t): the selector's log-odds, deterministic."""
+        scores: Tensor = self.selector(self.embedding(batch.ids), batch.mask)
+        return scores
+
+    @torch.no_grad()
+    def predict(self, batch: Batch, selected: Tensor) -> Tensor:
+        """(b, c): the output given only the tokens where ``selected`` (b, t) is True."""
+        kept = (selected & batch.mask).unsqueeze(-1)
+        vectors = torch.where(kept, self.embedding(batch.ids), 0.0)
+        logits: Tensor = self.head(self.predictor(vectors, batch.mask).sample)
+        return logits
+
+    @torch.no_grad()
+    def predict_full(self, batch: Batch) -> Tensor:
+        """(b, c): the guider's output."""
+        logits: Tensor = self.head(self.guider(self.embedding(batch.ids), batch.mask).sample)
+        return logits
+
+    def _select(self, vectors: Tensor, mask: Tensor, conditions: Conditions) -> Selection:
+        logits = self.selector(vectors, mask) - conditions.offset
+        gate = self.settings.gate
+        sampled = sample_gate(
+            logits,
+            mask,
+            relaxation=gate.relaxation,
+            temperature=gate.temperature,
+            noise=gate.noise,
+            generator=conditions.generator,
+        )
+        return Selection(logits, torch.sigmoid(logits) * mask, sampled)
+
+    def _guide(self, vectors: Tensor, mask: Tensor, generator: Generator) -> Features:
+        features: Features = self.guider(vectors, mask, generator=generator)
+        return features
+
+    def _guider_objectives(self, guide: Features, logits: Tensor, batch: Batch) -> dict[str, Tensor]:
+        if batch.targets is None:
+            raise ValueError("training needs targets")
+        found = {"guidance": self.task.loss(logits, batch.targets)}
+        if self.settings.loss.guider_information:
+            found["guider_information"] = guider_information(
+                guide.mean, guide.deviation, reduction=self.settings.loss.guider_reduction
+            )
+        return found
+
+    def _game(self, fake: Tensor, real: Tensor) -> dict[str, Tensor]:
+        """L_g for the rationalizer, L_d for the discriminator; neither gradient reaches the other's side."""
+        return {
+            "imitation": imitation(self.discriminator(fake)),
+            "discrimination": discrimination(
+                self.discriminator(real.detach()),
+                self.discriminator(fake.detach()),
+                form=self.settings.loss.discrimination_form,
+            ),
+        }
+
+    def _calibration(self, logits: Tensor, batch: Batch, generator: Generator) -> Tensor:
+        window = self.settings.loss.calibration_window
+        if window == "auto":
+            raise ValueError("calibration_window must be resolved before training")
+        attribution = smooth(self.attribution(batch), batch.mask, window=window)
+        lengths = batch.mask.sum(dim=1, keepdim=True)
+        draws = torch.rand(batch.mask.shape, generator=generator, device=logits.device)
+        partner = torch.minimum((draws * lengths).long(), lengths - 1)
+        return token_calibration(logits, attribution, partner, batch.mask)

@@ -1,0 +1,80 @@
+"""From token vectors to a document's feature vector: the network that predictor and guider share."""
+
+from __future__ import annotations
+
+import torch
+from torch import Generator, Tensor, nn
+from torch.nn import functional as F
+
+from infocal.nn.encoders import build_encoder
+from infocal.types import Features
+
+__all__ = ["DEVIATION_FLOOR", "Reader", "pool"]
+
+DEVIATION_FLOOR = 1e-3
+"""Keeps log sigma of L_mi finite; the paper's linear sigma may be zero or negative."""
+
+
+def pool(states: Tensor, weights: Tensor) -> Tensor:
+    """Maximum over the counted positions; 0 where a document has none.
+
+    Args:
+        states: (b, t, d).
+        weights: (b, t), True where a position counts.
+
+    Returns:
+        (b, d).
+    """
+    filled = states.masked_fill(~weights.unsqueeze(-1), float("-inf"))
+    top = filled.amax(dim=1)
+    return torch.where(torch.isneginf(top), torch.zeros_like(top), top)
+
+
+class Reader(nn.Module):
+    """Pred and Pred_G of the paper: encoder, pooling, Gaussian heads.
+
+    Masked token vectors come in as zeros; with them fixed nothing of the unselected words can come out.
+
+    Args:
+        encoder: "rcnn", "lstm" or "gru".
+        input_width: d of the token vectors.
+        hidden_width: per direction.
+        feature_width: of the feature vector.
+        layers: of the encoder.
+        dropout: between layers and on the pooled vector.
+    """
+
+    def __init__(
+        self,
+        *,
+        encoder: str,
+        input_width: int,
+        hidden_width: int,
+        feature_width: int,
+        layers: int,
+        dropout: float,
+    ) -> None:
+        super().__init__()
+        self.encoder = build_encoder(
+            encoder, input_width=input_width, hidden_width=hidden_width, layers=layers, dropout=dropout
+        )
+        self.mean = nn.Linear(self.encoder.output_width, feature_width)
+        self.deviation = nn.Linear(self.encoder.output_width, feature_width)
+        self.dropout = nn.Dropout(dropout)
+        nn.init.constant_(self.deviation.bias, -1.0)
+
+    def forward(self, inputs: Tensor, mask: Tensor, *, generator: Generator | None = None) -> Features:
+        """Read a document.
+
+        Args:
+            inputs: (b, t, d), zeros where masked.
+            mask: (b, t), True on real tokens.
+            generator: draws the sample in training; without one the sample is the mean.
+        """
+        pooled = self.dropout(pool(self.encoder(inputs, mask), mask))
+        mean = self.mean(pooled)
+        deviation = F.softplus(self.deviation(pooled)) + DEVIATION_FLOOR
+        if generator is None:
+            return Features(mean, deviation, mean)
+        noise = torch.randn(mean.shape, generator=generator, dtype=mean.dtype, device=mean.device)
+        return Features(mean, deviation, mean + deviation * noise)

@@ -1,0 +1,44 @@
+"""Reads the full text and says for each token how much it should be selected."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+from infocal.nn.encoders import build_encoder
+
+__all__ = ["Selector"]
+
+
+class Selector(nn.Module):
+    """Sel of the paper: an encoder and a linear layer per token.
+
+    Args:
+        encoder: "rcnn", "lstm" or "gru".
+        input_width: d of the token vectors.
+        hidden_width: per direction.
+        layers: of the encoder.
+        dropout: between layers and on the states.
+    """
+
+    def __init__(
+        self, *, encoder: str, input_width: int, hidden_width: int, layers: int, dropout: float
+    ) -> None:
+        super().__init__()
+        self.encoder = build_encoder(
+            encoder, input_width=input_width, hidden_width=hidden_width, layers=layers, dropout=dropout
+        )
+        self.dropout = nn.Dropout(dropout)
+        self.score = nn.Linear(self.encoder.output_width, 1)
+
+    def forward(self, inputs: Tensor, mask: Tensor) -> Tensor:
+        """Log-odds of selecting each token.
+
+        Args:
+            inputs: (b, t, d).
+            mask: (b, t), True on real tokens.
+
+        Returns:
+            (b, t).
+        """
+        scores: Tensor = self.score(self.dropout(self.encoder(inputs, mask)))
+        return scores.squeeze(-1)

@@ -1,0 +1,280 @@
+"""The trained thing: it predicts, and shows the words each prediction was made from."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from infocal.config import Settings
+from infocal.data.corpus import Corpus, CorpusBuilder
+from infocal.data.readers import BadRows, documents_from
+from infocal.decoding import Decoding
+from infocal.errors import DataError
+from infocal.evaluation.rationales import rationale_scores
+from infocal.tasks import Task
+from infocal.text.segmentation import Segmenter
+from infocal.text.vocabulary import Vocabulary
+from infocal.types import Document, Explanation, Span, merge_spans
+
+if TYPE_CHECKING:
+    from infocal.methods.base import Method
+
+__all__ = ["Rationalizer", "load"]
+
+CHUNK = 4096
+"""Documents held at once while explaining a stream: enough to batch by length, little memory."""
+
+
+@dataclass(frozen=True)
+class Rationalizer:
+    """A model that predicts from the words it shows, and only from those.
+
+    Calling it changes nothing in it, so it can be used from several threads.
+
+    Attributes:
+        settings: how it was trained.
+        segmenter: text to token spans.
+        vocabulary: tokens to ids.
+        task: what it predicts.
+        method: the network.
+        decoding: thresholds fitted on held-out documents.
+        record: what the model card tells: data, results, notes, versions.
+    """
+
+    settings: Settings
+    segmenter: Segmenter
+    vocabulary: Vocabulary
+    task: Task
+    method: Method
+    decoding: Decoding
+    record: dict[str, Any] = field(default_factory=dict)
+
+    def predict(self, texts: Iterable[str], *, decoder: str = "average") -> list[str] | list[float]:
+        """A class or a score in the user's units for each text, made from its selected words."""
+        return self.task.decode(self.decision(texts, decoder=decoder))
+
+    def predict_proba(self, texts: Iterable[str], *, decoder: str = "average") -> NDArray[np.float64]:
+        """(n, c): class probabilities in the order of ``task.classes``."""
+        probabilities = self.task.probabilities(self.decision(texts, decoder=decoder))
+        if probabilities is None:
+            raise TypeError("a model of scores has no class probabilities; use predict")
+        return probabilities
+
+    def decision(self, texts: Iterable[str], *, decoder: str = "average") -> NDArray[np.float32]:
+        """(n, c): the outputs before the softmax or sigmoid, made from the selected words."""
+        parts = [
+            self._answer(corpus, decoder=decoder)[2]
+            for _, corpus in self._chunks(documents_from(texts), BadRows(skip=False), "texts")
+        ]
+        return np.concatenate(parts) if parts else np.zeros((0, self.task.outputs), dtype=np.float32)
+
+    def explain(
+        self,
+        texts: str | Iterable[str],
+        *,
+        decoder: str = "average",
+        share: float | None = None,
+        span_cost: float | None = None,
+        full_text: bool = False,
+    ) -> list[Explanation]:
+        """Predictions with their evidence.
+
+        Args:
+            texts: one text or several.
+            decoder: how tokens are chosen: "average", "equal", "spans" or "spans-equal".
+            share: another share of words than the model was trained for.
+            span_cost: another cost per span for the span decoders.
+            full_text: whether to ask the guider, which reads every word, too.
+        """
+        documents = documents_from([texts] if isinstance(texts, str) else texts)
+        return list(
+            self.explain_documents(
+                documents, decoder=decoder, share=share, span_cost=span_cost, full_text=full_text
+            )
+        )
+
+    def explain_documents(
+        self,
+        documents: Iterable[Document],
+        *,
+        decoder: str = "average",
+        share: float | None = None,
+        span_cost: float | None = None,
+        full_text: bool = False,
+        bad_rows: BadRows | None = None,
+        source: str = "texts",
+    ) -> Iterator[Explanation]:
+        """The same for a stream of documents of any length, in order, a chunk in memory at a time."""
+        for chunk, corpus in self._chunks(documents, bad_rows or BadRows(skip=False), source):
+            scores, selected, logits = self._answer(corpus, decoder=decoder, share=share, span_cost=span_cost)
+            guide = self._full_text(corpus) if full_text else None
+            yield from self._explanations(chunk, corpus, scores, selected, logits, guide, share)
+
+    def evaluate(
+        self,
+        documents: Iterable[Document],
+        *,
+        decoder: str = "average",
+        share: float | None = None,
+        span_cost: float | None = None,
+        bad_rows: BadRows | None = None,
+        source: str = "data",
+    ) -> dict[str, Any]:
+        """Score labelled documents.
+
+        Returns:
+            ``n``, the task's metrics, ``selected``, ``rationale`` (None without gold spans),
+            ``faithfulness``, ``full_text`` (the guider's own metrics), ``seconds`` and what was chosen.
+        """
+        began = time.perf_counter()
+        bad_rows = bad_rows or BadRows(skip=False)
+        corpus = self._labelled(documents, bad_rows, source)
+        scores, selected, logits = self._answer(corpus, decoder=decoder, share=share, span_cost=span_cost)
+        full = self._full_text(corpus)
+        rest = self._outputs(corpus, ~selected)
+        targets = np.asarray(corpus.targets)
+        result = {
+            **self.task.scores(logits, targets),
+            "selected": float(selected.mean()),
+            "rationale": self._rationale(corpus, scores, selected),
+            "faithfulness": self.task.faithfulness(logits, full, rest),
+            "full_text": self.task.scores(full, targets),
+            "decoder": decoder,
+            "requested": self.decoding.share if share is None else share,
+            "texts_cut": corpus.cut,
+            "skipped": bad_rows.count,
+        }
+        return {**result, "seconds": round(time.perf_counter() - began, 3)}
+
+    def save(self, path: str | Path) -> None:
+        """Write the model to a folder: safetensors, JSON and a model card, replaced in one step."""
+        from infocal.storage import save_model
+
+        save_model(self, Path(path))
+
+    def _answer(
+        self,
+        corpus: Corpus,
+        *,
+        decoder: str,
+        share: float | None = None,
+        span_cost: float | None = None,
+    ) -> tuple[NDArray[np.float32], NDArray[np.bool_], NDArray[np.float32]]:
+        """Token scores, selected tokens, outputs."""
+        from infocal.training.inference import token_scores
+
+        scores = token_scores(self.method, corpus)
+        selected = self.decoding.select(
+            scores, corpus.offsets, decoder=decoder, share=share, span_cost=span_cost
+        )
+        return scores, selected, self._outputs(corpus, selected)
+
+    def _outputs(self, corpus: Corpus, selected: NDArray[np.bool_]) -> NDArray[np.float32]:
+        from infocal.training.inference import outputs
+
+        return outputs(self.method, corpus, selected)
+
+    def _full_text(self, corpus: Corpus) -> NDArray[np.float32]:
+        from infocal.training.inference import full_text_outputs
+
+        return full_text_outputs(self.method, corpus)
+
+    def _rationale(
+        self, corpus: Corpus, scores: NDArray[np.float32], selected: NDArray[np.bool_]
+    ) -> dict[str, Any] | None:
+        if corpus.gold is None or corpus.annotated is None:
+            return None
+        return rationale_scores(
+            selected, corpus.gold, corpus.offsets, annotated=corpus.annotated, scores=scores
+        )
+
+    def _labelled(self, documents: Iterable[Document], bad_rows: BadRows, source: str) -> Corpus:
+        builder = self._builder(source)
+        targets: list[float] = []
+        for document in documents:
+            try:
+                target = self.task.encode(document.label, source=source, line=document.line)
+                builder.add(document)
+            except DataError as error:
+                bad_rows.report(error)
+            else:
+                targets.append(target)
+        if not targets:
+            raise DataError("there is no row to score", allowed="rows with a text and a label", source=source)
+        return builder.finish(self.vocabulary, self.task.target_array(targets))
+
+    def _builder(self, source: str) -> CorpusBuilder:
+        return CorpusBuilder(self.segmenter, max_tokens=self.settings.text.max_tokens, source=source)
+
+    def _chunks(
+        self, documents: Iterable[Document], bad_rows: BadRows, source: str
+    ) -> Iterator[tuple[list[tuple[Document, list[Span]]], Corpus]]:
+        stream = iter(documents)
+        while chunk := list(islice(stream, CHUNK)):
+            builder = self._builder(source)
+            kept: list[tuple[Document, list[Span]]] = []
+            for document in chunk:
+                try:
+                    kept.append((document, builder.add(document)))
+                except DataError as error:
+                    bad_rows.report(error)
+            if kept:
+                yield kept, builder.finish(self.vocabulary, None)
+
+    def _explanations(
+        self,
+        chunk: Sequence[tuple[Document, list[Span]]],
+        corpus: Corpus,
+        scores: NDArray[np.float32],
+        selected: NDArray[np.bool_],
+        logits: NDArray[np.float32],
+        guide: NDArray[np.float32] | None,
+        share: float | None,
+    ) -> Iterator[Explanation]:
+        predictions = self.task.decode(logits)
+        probabilities = self.task.probabilities(logits)
+        guesses = self.task.decode(guide) if guide is not None else [None] * len(chunk)
+        odds = np.clip(scores.astype(np.float64) - self.decoding.threshold(share), -60, 60)
+        token_probabilities = (1 / (1 + np.exp(-odds))).tolist()
+        flags = selected.tolist()
+        for row, (document, spans) in enumerate(chunk):
+            start, end = int(corpus.offsets[row]), int(corpus.offsets[row + 1])
+            chosen = flags[start:end]
+            yield Explanation(
+                text=document.text,
+                prediction=predictions[row],
+                probabilities=None if probabilities is None else self._named(probabilities[row]),
+                spans=merge_spans(spans, chosen),
+                tokens=tuple(spans),
+                scores=tuple(token_probabilities[start:end]),
+                selected=tuple(chosen),
+                share=sum(chosen) / len(chosen),
+                read_to=spans[-1][1],
+                full_text_prediction=guesses[row],
+                label=document.label,
+                gold=document.rationale,
+            )
+
+    def _named(self, probabilities: NDArray[np.float64]) -> dict[str, float]:
+        names: Sequence[str] = self.task.to_json()["classes"]
+        order = np.argsort(-probabilities, kind="stable")
+        return {names[index]: float(probabilities[index]) for index in order}
+
+
+def load(path: str | Path, *, segmenter: Callable[[str], Iterable[Span]] | None = None) -> Rationalizer:
+    """Load a saved model; nothing in the folder is executed.
+
+    Args:
+        path: the folder that :meth:`Rationalizer.save` or ``infocal train`` wrote.
+        segmenter: the callable of a model that was trained with one of the user's own.
+    """
+    from infocal.storage import load_model
+
+    return Rationalizer(**load_model(Path(path), segmenter=segmenter))

@@ -1,0 +1,135 @@
+"""A saved model is a folder: weights in safetensors, the rest in JSON, a card to read; no code, no pickle."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from infocal.card import model_card
+from infocal.config import Settings
+from infocal.decoding import Decoding
+from infocal.errors import InfocalError, ModelError
+from infocal.files import atomic_folder, sha256_of, write_text
+from infocal.tasks import task_from_json
+from infocal.text.segmentation import resolve_segmenter, segmenter_named
+from infocal.text.vocabulary import Vocabulary
+from infocal.types import Span
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from infocal.methods.base import Method
+    from infocal.rationalizer import Rationalizer
+    from infocal.tasks import Task
+
+__all__ = ["FORMAT", "load_model", "read_header", "save_model"]
+
+FORMAT = 1
+HEADER, WEIGHTS, VOCABULARY, CARD = "model.json", "weights.safetensors", "vocabulary.json", "README.md"
+KEEP = ("metrics.jsonl", "settings.yaml")
+"""What training left in the folder and a new save does not throw away."""
+
+
+def save_model(model: Rationalizer, path: Path) -> None:
+    """Write the folder in one step; files of an earlier training run in it are kept."""
+    from safetensors.torch import save_file
+
+    with atomic_folder(path) as folder:
+        save_file(_tensors(model.method), folder / WEIGHTS)
+        write_text(folder / VOCABULARY, json.dumps(model.vocabulary.to_json(), ensure_ascii=False))
+        write_text(folder / CARD, model_card(model))
+        for name in KEEP:
+            if (path / name).is_file():
+                write_text(folder / name, (path / name).read_text(encoding="utf-8"))
+        header = {
+            "format": FORMAT,
+            "segmenter": model.segmenter.name,
+            "settings": model.settings.model_dump(),
+            "task": model.task.to_json(),
+            "decoding": model.decoding.to_json(),
+            "record": model.record,
+            "files": {name: sha256_of(folder / name) for name in (WEIGHTS, VOCABULARY)},
+        }
+        write_text(folder / HEADER, json.dumps(header, ensure_ascii=False, indent=1))
+
+
+def read_header(path: Path) -> dict[str, Any]:
+    """The model's plain values, with the folder checked for damage."""
+    if not path.is_dir():
+        raise ModelError(f"{path} is not a folder; a model is the folder that `infocal train --out` wrote")
+    try:
+        header = json.loads((path / HEADER).read_text(encoding="utf-8"))
+        version, files = header["format"], header["files"]
+    except FileNotFoundError:
+        raise ModelError(f"{path} has no {HEADER}; it is not a saved model") from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise ModelError(f"{path / HEADER} is damaged ({error!r}); save the model again") from None
+    if not isinstance(version, int) or version > FORMAT:
+        raise ModelError(
+            f"{path} has model format {version}, this version of infocal reads up to {FORMAT}; upgrade infocal"
+        )
+    for name, expected in files.items():
+        if not (path / name).is_file():
+            raise ModelError(f"{path} lacks {name}; copy the whole folder again")
+        if sha256_of(path / name) != expected:
+            raise ModelError(f"{path / name} is damaged: its checksum is not the one it was saved with")
+    return dict(header)
+
+
+def load_model(path: Path, *, segmenter: Callable[[str], Iterable[Span]] | None = None) -> dict[str, Any]:
+    """Read a folder into the fields of a Rationalizer; ModelError says what is wrong with the folder."""
+    header = read_header(path)
+    try:
+        settings = Settings.parse(header["settings"])
+        task = task_from_json(header["task"])
+        vocabulary = Vocabulary.from_json(json.loads((path / VOCABULARY).read_text(encoding="utf-8")))
+        decoding = Decoding.from_json(header["decoding"])
+        method = _load_method(path / WEIGHTS, settings, task)
+    except ModelError:
+        raise
+    except (InfocalError, KeyError, ValueError, TypeError, RuntimeError) as error:
+        raise ModelError(f"{path} cannot be read as a model: {error}") from None
+    cut = resolve_segmenter(segmenter, ()) if segmenter is not None else segmenter_named(header["segmenter"])
+    return {
+        "settings": settings,
+        "segmenter": cut,
+        "vocabulary": vocabulary,
+        "task": task,
+        "method": method,
+        "decoding": decoding,
+        "record": header.get("record", {}),
+    }
+
+
+def _tensors(method: Method) -> dict[str, Tensor]:
+    """Each tensor once: parts that share weights would otherwise be written twice."""
+    named = {**dict(method.named_parameters()), **dict(method.named_buffers())}
+    return {name: tensor.detach().contiguous() for name, tensor in named.items()}
+
+
+def _load_method(path: Path, settings: Settings, task: Task) -> Method:
+    import torch
+    from safetensors.torch import load_file
+
+    from infocal.methods import build_method
+    from infocal.nn.embedding import TokenEmbedding
+
+    tensors = load_file(path)
+    frozen = tensors["embedding.is_frozen"]
+    embedding = TokenEmbedding(size=len(frozen), width=tensors["embedding.free"].shape[1], frozen=frozen)
+    method = build_method(settings, embedding=embedding, task=task)
+    own = _tensors(method)
+    if own.keys() != tensors.keys():
+        raise ModelError(
+            f"{path} has other weights than its settings describe: {sorted(own.keys() ^ tensors)[:5]}"
+        )
+    with torch.no_grad():
+        for name, tensor in own.items():
+            if tensor.shape != tensors[name].shape:
+                raise ModelError(
+                    f"{path}: {name} has shape {tuple(tensors[name].shape)}, not {tuple(tensor.shape)}"
+                )
+            tensor.copy_(tensors[name])
+    return method.eval()

@@ -1,0 +1,1 @@
+"""From text to character spans to ids: segmentation, vocabulary, pretrained vectors."""

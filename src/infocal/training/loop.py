@@ -1,0 +1,354 @@
+"""The loop: rounds of steps, each player minimising its own objectives; the best round on held-out data wins."""
+
+from __future__ import annotations
+
+import math
+import signal
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from infocal.data.batches import collate, plan_batches
+from infocal.data.corpus import Corpus
+from infocal.errors import TrainingError
+from infocal.evaluation.decoding import fit_threshold, select_above
+from infocal.losses.reductions import weighted_sum
+from infocal.methods.base import Conditions, Method, Phase, Step
+from infocal.training.checkpoint import (
+    load_optimizer,
+    optimizer_tensors,
+    read_checkpoint,
+    take,
+    write_checkpoint,
+)
+from infocal.training.controller import RateController
+from infocal.training.inference import full_text_outputs, outputs, token_scores
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from infocal.config import Settings
+    from infocal.training.tracking import Tracker
+
+__all__ = ["Result", "Trainer"]
+
+
+@dataclass(frozen=True)
+class Result:
+    """How a run ended.
+
+    Attributes:
+        history: one record per round.
+        seconds: spent in training, over all resumed parts.
+        interrupted: whether the user stopped it.
+        trained: whether the selector has been trained at all.
+    """
+
+    history: list[dict[str, Any]]
+    seconds: float
+    interrupted: bool
+    trained: bool
+
+
+@dataclass
+class _Progress:
+    """Where a run stands; everything here is in the checkpoint."""
+
+    phase: Phase = "warm_up"
+    round: int = 0
+    position: int = 0
+    step: int = 0
+    passes: int = 0
+    best: float = math.inf
+    stale: int = 0
+    seconds: float = 0.0
+    done: bool = False
+    history: list[dict[str, Any]] = field(default_factory=list)
+    sums: dict[str, float] = field(default_factory=dict)
+
+
+class Trainer:
+    """Trains one method on one corpus.
+
+    Args:
+        method: the network; its weights are changed in place.
+        settings: schedule, seeds, rate.
+        train: the training corpus.
+        dev: the held-out corpus that decides when to stop; its rationales are not looked at.
+        trackers: who is told.
+        checkpoint: file for the state of the run; None keeps none.
+        identity: what must be the same for a checkpoint to belong to this run.
+    """
+
+    def __init__(
+        self,
+        method: Method,
+        settings: Settings,
+        *,
+        train: Corpus,
+        dev: Corpus,
+        trackers: Sequence[Tracker] = (),
+        checkpoint: Path | None = None,
+        identity: str = "",
+    ) -> None:
+        self.method, self.settings, self.train, self.dev = method, settings, train, dev
+        self.trackers, self.checkpoint, self.identity = trackers, checkpoint, identity
+        self.players = method.players()
+        self.optimizers = {
+            player.name: torch.optim.Adam(
+                player.parameters(), lr=player.learning_rate, weight_decay=settings.training.weight_decay
+            )
+            for player in self.players
+        }
+        self.controller = RateController(
+            settings.select, settings.controller.gain, settings.loss.selection_information is None
+        )
+        self.generator = torch.Generator().manual_seed(settings.seed)
+        self.state = _Progress(phase="warm_up" if settings.training.warm_up_rounds else "joint")
+        self.best: dict[str, Tensor] = {}
+        self._passes_per_round = math.ceil(settings.training.round_steps / len(self._plan(None)))
+
+    def run(self, *, resume: bool = False) -> Result:
+        """Train to the end, or until interrupted; the method then has the best weights found."""
+        with torch.random.fork_rng(devices=[]), _stop_on_interrupt() as stop:
+            torch.manual_seed(self.settings.seed)
+            if resume and self.checkpoint is not None and self.checkpoint.exists():
+                self._restore()
+            elif self.state.phase == "joint":
+                self.method.begin_joint()
+            for tracker in self.trackers:
+                tracker.start(
+                    total_steps=self._total_steps(), step=self.state.step, history=self.state.history
+                )
+            try:
+                while not self.state.done and not stop.is_set():
+                    self._round(stop)
+            finally:
+                for tracker in self.trackers:
+                    tracker.finish()
+            self._save()
+        trained = self.state.phase == "joint" and self.state.step > 0
+        if self.best:
+            self._load_weights(self.best)
+        return Result(self.state.history, self.state.seconds, stop.is_set() and not self.state.done, trained)
+
+    def _round(self, stop: threading.Event) -> None:
+        state, began, saved = self.state, time.monotonic(), time.monotonic()
+        batches = self._round_batches()
+        self.method.train()
+        for rows in batches[state.position :]:
+            self._step(rows)
+            now = time.monotonic()
+            if now - saved >= self.settings.training.checkpoint_seconds:
+                state.seconds, began, saved = state.seconds + now - began, now, now
+                self._save()
+            if stop.is_set():
+                break
+        state.seconds += time.monotonic() - began
+        if state.position < len(batches):
+            return
+        self._finish_round(time.monotonic() - began)
+
+    def _finish_round(self, elapsed: float) -> None:
+        state = self.state
+        began = time.monotonic()
+        loss, dev = self._evaluate()
+        record = self._record(loss, dev, elapsed)
+        state.history.append(record)
+        improved = loss < state.best
+        if improved:
+            state.best, state.stale = loss, 0
+            self.best = {name: value.detach().clone() for name, value in self.method.named_parameters()}
+        else:
+            state.stale += 1
+        state.round, state.position, state.sums = state.round + 1, 0, {}
+        state.passes += self._passes_per_round
+        self._next_phase()
+        state.seconds += time.monotonic() - began
+        for tracker in self.trackers:
+            tracker.round(record)
+        self._save()
+
+    def _next_phase(self) -> None:
+        state, training = self.state, self.settings.training
+        if state.phase == "warm_up":
+            if state.stale >= training.warm_up_patience or state.round >= training.warm_up_rounds:
+                self._load_weights(self.best)
+                self.method.begin_joint()
+                state.phase, state.round, state.stale, state.best = "joint", 0, 0, math.inf
+                self.best = {}
+        elif state.stale >= training.joint_patience or state.round >= training.joint_rounds:
+            state.done = True
+
+    def _step(self, rows: NDArray[np.int64]) -> None:
+        state = self.state
+        conditions = Conditions(state.phase, self.controller.offset, self.generator)
+        step = self.method.step(collate(self.train, rows), conditions)
+        moved = []
+        for player in self.players:
+            own = {name: value for name, value in step.objectives.items() if name in player.weights}
+            if own:
+                moved.append(player)
+                self._backward(player.name, weighted_sum(own, player.weights), player.parameters())
+        for player in moved:
+            self.optimizers[player.name].step()
+        if step.selected is not None:
+            self.controller.update(step.selected, step.tokens)
+        self._count(step, len(rows))
+        state.position, state.step = state.position + 1, state.step + 1
+        for tracker in self.trackers:
+            tracker.advance(step=state.step, phase=state.phase, tokens=step.tokens)
+
+    def _backward(self, name: str, loss: Tensor, parameters: list[torch.nn.Parameter]) -> None:
+        if not torch.isfinite(loss):
+            raise TrainingError(
+                f"the {name}'s loss became {float(loss)} at step {self.state.step}; "
+                "lower training.learning_rate or the weight that was changed last"
+            )
+        self.optimizers[name].zero_grad(set_to_none=True)
+        torch.autograd.backward(loss, inputs=parameters)  # only this player's parameters get a gradient
+        torch.nn.utils.clip_grad_norm_(parameters, self.settings.training.clip)
+
+    def _count(self, step: Step, documents: int) -> None:
+        sums = defaultdict(float, self.state.sums)
+        sums["documents"] += documents
+        sums["tokens"] += step.tokens
+        sums["selected"] += step.selected or 0.0
+        for name, value in step.objectives.items():
+            sums[f"loss.{name}"] += float(value.detach().sum())
+        self.state.sums = dict(sums)
+
+    def _record(self, loss: float, dev: dict[str, Any], elapsed: float) -> dict[str, Any]:
+        state, sums = self.state, self.state.sums
+        return {
+            "phase": state.phase,
+            "round": state.round + 1,
+            "step": state.step,
+            "seconds": round(elapsed, 3),
+            "rate": sums["selected"] / sums["tokens"],
+            "offset": self.controller.offset,
+            "losses": {
+                name.removeprefix("loss."): value / sums["documents"]
+                for name, value in sums.items()
+                if name.startswith("loss.")
+            },
+            "dev_loss": loss,
+            "dev": dev,
+        }
+
+    def _evaluate(self) -> tuple[float, dict[str, Any]]:
+        """The held-out task loss (at the requested share once there is a selection) and the figures."""
+        if self.dev.targets is None:
+            raise ValueError("the held-out corpus has no targets")
+        targets = self.dev.targets
+        task = self.method.task
+        guide = full_text_outputs(self.method, self.dev)
+        dev: dict[str, Any] = {"guide": task.scores(guide, targets)}
+        if self.state.phase == "warm_up":
+            return self._loss(guide, targets), dev
+        scores = token_scores(self.method, self.dev)
+        threshold = fit_threshold(scores, self.dev.offsets, share=self.settings.select)
+        selected = select_above(scores, self.dev.offsets, threshold=threshold)
+        chosen = outputs(self.method, self.dev, selected)
+        dev |= {"selection": task.scores(chosen, targets), "selected": float(selected.mean())}
+        return self._loss(chosen, targets), dev
+
+    def _loss(self, logits: NDArray[np.float32], targets: NDArray[Any]) -> float:
+        losses = self.method.task.loss(torch.from_numpy(logits), torch.from_numpy(targets))
+        return float(losses.double().mean())
+
+    def _plan(self, rng: np.random.Generator | None) -> list[NDArray[np.int64]]:
+        training = self.settings.training
+        return plan_batches(
+            self.train.lengths, tokens=training.batch_tokens, documents=training.batch_documents, rng=rng
+        )
+
+    def _round_batches(self) -> list[NDArray[np.int64]]:
+        """The batches of a round; each pass over the data has its own seed, so any round can be made again."""
+        batches: list[NDArray[np.int64]] = []
+        for number in range(self.state.passes, self.state.passes + self._passes_per_round):
+            batches += self._plan(np.random.default_rng([self.settings.seed, number]))
+        return batches
+
+    def _total_steps(self) -> int:
+        training = self.settings.training
+        rounds = training.warm_up_rounds + training.joint_rounds
+        return rounds * self._passes_per_round * len(self._plan(None))
+
+    def _load_weights(self, weights: dict[str, Tensor]) -> None:
+        with torch.no_grad():
+            for name, parameter in self.method.named_parameters():
+                parameter.copy_(weights[name])
+
+    def _save(self) -> None:
+        if self.checkpoint is None:
+            return
+        tensors = {f"model.{name}": value.detach() for name, value in self.method.named_parameters()}
+        tensors |= {f"best.{name}": value for name, value in self.best.items()}
+        for name, optimizer in self.optimizers.items():
+            tensors |= {f"{name}.{key}": value for key, value in optimizer_tensors(optimizer).items()}
+        tensors |= {"random.global": torch.get_rng_state(), "random.own": self.generator.get_state()}
+        values = {
+            "identity": self.identity,
+            "threads": torch.get_num_threads(),
+            "offset": self.controller.offset,
+            "progress": {**self.state.__dict__, "best": _to_json(self.state.best)},
+        }
+        write_checkpoint(self.checkpoint, tensors, values)
+
+    def _restore(self) -> None:
+        if self.checkpoint is None:
+            return
+        tensors, values = read_checkpoint(self.checkpoint)
+        if values["identity"] != self.identity:
+            raise TrainingError(
+                f"{self.checkpoint} belongs to a run with other data or settings; "
+                "resume with the same command, or train anew without --resume"
+            )
+        torch.set_num_threads(values["threads"])  # another number of threads may round sums differently
+        self._load_weights(take(tensors, "model"))
+        self.best = take(tensors, "best")
+        for name, optimizer in self.optimizers.items():
+            load_optimizer(optimizer, take(tensors, name))
+        torch.set_rng_state(tensors["random.global"])
+        self.generator.set_state(tensors["random.own"])
+        self.controller.offset = values["offset"]
+        progress = values["progress"]
+        self.state = _Progress(**{**progress, "best": _from_json(progress["best"])})
+
+
+def _to_json(value: float) -> float | None:
+    return None if math.isinf(value) else value
+
+
+def _from_json(value: float | None) -> float:
+    return math.inf if value is None else value
+
+
+@contextmanager
+def _stop_on_interrupt() -> Iterator[threading.Event]:
+    """Turn the first Ctrl-C into a flag, so that a step is never cut in two; a second one interrupts."""
+    stop = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield stop
+        return
+
+    def handle(number: int, frame: object) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+        stop.set()
+
+    previous = signal.signal(signal.SIGINT, handle)
+    try:
+        yield stop
+    finally:
+        signal.signal(signal.SIGINT, previous)

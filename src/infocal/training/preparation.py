@@ -1,0 +1,261 @@
+"""From documents to what training needs: corpora, vocabulary, vectors, task; and what to tell the user."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from infocal.data.corpus import Corpus, CorpusBuilder
+from infocal.data.labels import class_name, infer_task
+from infocal.data.readers import BadRows
+from infocal.data.split import check_classes, split_rows
+from infocal.errors import DataError
+from infocal.tasks import Classification, Task, fit_task
+from infocal.text.segmentation import Segmenter, resolve_segmenter
+from infocal.text.vectors import Vectors, read_vectors
+from infocal.text.vocabulary import Vocabulary
+from infocal.types import Document, Span
+
+if TYPE_CHECKING:
+    from infocal.config import Settings
+    from infocal.nn.embedding import TokenEmbedding
+
+__all__ = ["Prepared", "build_embedding", "prepare"]
+
+SAMPLE = 200
+LITTLE_DATA = 1000
+NO_ROW, A_ROW = "there is no row that can be used", "rows with a text and a label"
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Everything a run reads.
+
+    Attributes:
+        segmenter: text to token spans.
+        vocabulary: tokens to ids.
+        vectors: pretrained vectors of vocabulary words; None without a file.
+        task: what is predicted.
+        train: the encoded training rows.
+        dev: the encoded held-out rows.
+        summary: what the data looks like, for the model card.
+        notes: sentences that the user should read.
+    """
+
+    segmenter: Segmenter
+    vocabulary: Vocabulary
+    vectors: Vectors | None
+    task: Task
+    train: Corpus
+    dev: Corpus
+    summary: dict[str, Any]
+    notes: list[str] = field(default_factory=list)
+
+
+def prepare(
+    documents: Iterable[Document],
+    dev_documents: Iterable[Document] | None,
+    settings: Settings,
+    *,
+    bad_rows: BadRows,
+    source: str = "data",
+    dev_source: str = "dev data",
+    from_text: bool = False,
+    segmenter: Callable[[str], Iterable[Span]] | None = None,
+) -> Prepared:
+    """Read all documents once, encode them, and settle vocabulary, task and the held-out part.
+
+    Args:
+        documents: the training rows.
+        dev_documents: rows to hold out; None splits them off the training rows.
+        settings: of the run.
+        bad_rows: what to do with rows that cannot be used.
+        source: a name for the training rows in messages.
+        dev_source: the same for the held-out rows.
+        from_text: whether labels come from a file in which everything is text (CSV, TSV).
+        segmenter: the user's own, in place of ``settings.text.segmenter``.
+    """
+    stream = iter(documents)
+    sample = list(itertools.islice(stream, SAMPLE))
+    cut = resolve_segmenter(segmenter or settings.text.segmenter, (document.text for document in sample))
+    builder = _read(itertools.chain(sample, stream), cut, settings, source, bad_rows)
+    kind = settings.task if settings.task != "auto" else infer_task(builder.labels, from_text=from_text)
+    keep = _usable_rows(builder, kind, source, bad_rows)
+    labels, lines = [builder.labels[row] for row in keep], builder.lines[keep].tolist()
+    task = fit_task(kind, labels, source=source, lines=lines)
+    targets = task.target_array(
+        [task.encode(label, source=source, line=line) for label, line in zip(labels, lines, strict=True)]
+    )
+    vocabulary, vectors = _vocabulary(builder.counts(), settings)
+    corpus = replace(builder.finish(vocabulary).subset(keep), targets=targets)
+    if dev_documents is None:
+        rows, held = split_rows(
+            targets,
+            share=settings.training.dev_share,
+            seed=settings.seed,
+            stratify=True,
+        )
+        train, dev = corpus.subset(rows), corpus.subset(held)
+    else:
+        train, dev = (
+            corpus,
+            _dev_corpus(dev_documents, cut, vocabulary, task, settings, source=dev_source, bad_rows=bad_rows),
+        )
+    notes = _notes(cut, train, dev, settings, split=dev_documents is None, bad_rows=bad_rows)
+    summary = _summary(train, dev, task, vocabulary, cut)
+    return Prepared(cut, vocabulary, vectors, task, train, dev, summary, notes)
+
+
+def build_embedding(vocabulary: Vocabulary, vectors: Vectors | None, settings: Settings) -> TokenEmbedding:
+    """The table of token vectors, filled with the pretrained ones where there are any."""
+    import torch
+
+    from infocal.nn.embedding import TokenEmbedding
+
+    size = len(vocabulary)
+    if vectors is None:
+        return TokenEmbedding(size=size, width=settings.text.width)
+    places = torch.tensor(vocabulary.ids(vectors.words))
+    frozen = torch.zeros(size, dtype=torch.bool)
+    frozen[places] = not settings.text.train_vectors
+    embedding = TokenEmbedding(size=size, width=vectors.matrix.shape[1], frozen=frozen)
+    embedding.fill(places, torch.from_numpy(vectors.matrix))
+    return embedding
+
+
+def _read(
+    documents: Iterable[Document], segmenter: Segmenter, settings: Settings, source: str, bad_rows: BadRows
+) -> CorpusBuilder:
+    builder = CorpusBuilder(segmenter, max_tokens=settings.text.max_tokens, source=source)
+    for document in documents:
+        try:
+            builder.add(document)
+        except DataError as error:
+            bad_rows.report(error)
+    if not len(builder):
+        raise DataError(
+            "there is no row that can be used", allowed="rows with a text and a label", source=source
+        )
+    return builder
+
+
+def _usable_rows(
+    builder: CorpusBuilder, kind: Literal["classify", "regress"], source: str, bad_rows: BadRows
+) -> NDArray[np.int64]:
+    if kind == "regress":
+        return np.arange(len(builder))
+    names = [class_name(label) for label in builder.labels]
+    return check_classes(names, builder.lines, source=source, bad_rows=bad_rows)
+
+
+def _dev_corpus(
+    documents: Iterable[Document],
+    segmenter: Segmenter,
+    vocabulary: Vocabulary,
+    task: Task,
+    settings: Settings,
+    *,
+    source: str,
+    bad_rows: BadRows,
+) -> Corpus:
+    builder = CorpusBuilder(segmenter, max_tokens=settings.text.max_tokens, source=source)
+    targets: list[float] = []
+    for document in documents:
+        try:
+            target = task.encode(document.label, source=source, line=document.line)
+            builder.add(document)
+        except DataError as error:
+            bad_rows.report(error)
+        else:
+            targets.append(target)
+    if not targets:
+        raise DataError(
+            "there is no row that can be used", allowed="rows with a text and a label", source=source
+        )
+    return builder.finish(vocabulary, task.target_array(targets))
+
+
+def _vocabulary(counts: dict[str, int], settings: Settings) -> tuple[Vocabulary, Vectors | None]:
+    choices = settings.text
+    vectors = None
+    if choices.vectors is not None:
+        seen = itertools.count()
+        vectors = read_vectors(
+            choices.vectors, wanted=lambda word: next(seen) < choices.extra_words or word in counts
+        )
+    words = vectors.words if vectors is not None else []
+    vocabulary = Vocabulary.build(
+        counts,
+        min_count=choices.min_count,
+        max_words=choices.max_words,
+        unknown_buckets=choices.unknown_buckets,
+        keep=set(words),
+        extra=words,
+    )
+    return vocabulary, vectors
+
+
+def _notes(
+    segmenter: Segmenter,
+    train: Corpus,
+    dev: Corpus,
+    settings: Settings,
+    *,
+    split: bool,
+    bad_rows: BadRows,
+) -> list[str]:
+    notes = [note for note in (segmenter.note, bad_rows.summary()) if note]
+    if split:
+        how = (
+            "keeping the classes' shares"
+            if train.targets is not None and train.targets.dtype.kind == "i"
+            else "spread over the scores"
+        )
+        notes.append(
+            f"No --dev file was given: {len(dev):,} of {len(train) + len(dev):,} rows are held out to decide "
+            f"when to stop, {how}."
+        )
+    if len(train) < LITTLE_DATA:
+        notes.append(
+            f"{len(train):,} training rows are little data: expect figures that change with --seed, and "
+            "look at several explanations before you trust one."
+        )
+    if cut := train.cut + dev.cut:
+        notes.append(
+            f"{cut:,} texts are longer than {settings.text.max_tokens:,} tokens; the model reads their "
+            "beginning only (--set text.max_tokens=N changes that)."
+        )
+    return notes
+
+
+def _summary(
+    train: Corpus, dev: Corpus, task: Task, vocabulary: Vocabulary, segmenter: Segmenter
+) -> dict[str, Any]:
+    if train.targets is None:
+        raise ValueError("a training corpus has targets")
+    unknown = (train.ids > 0) & (train.ids <= vocabulary.unknown_buckets)
+    summary: dict[str, Any] = {
+        "training_rows": len(train),
+        "held_out_rows": len(dev),
+        "tokens_per_text": {
+            "median": float(np.median(train.lengths)),
+            "longest": int(train.lengths.max()),
+        },
+        "texts_cut": train.cut,
+        "segmentation": segmenter.name,
+        "vocabulary": len(vocabulary.words),
+        "unknown_tokens": float(unknown.mean()),
+        "annotated_rows": 0 if train.annotated is None else int(train.annotated.sum()),
+    }
+    if isinstance(task, Classification):
+        found = Counter(train.targets.tolist())
+        summary["classes"] = {name: found[index] for index, name in enumerate(task.classes)}
+    else:
+        summary["scores"] = task.to_json()
+    return summary

@@ -1,0 +1,107 @@
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from infocal.data.corpus import CorpusBuilder, encode_text, flat_positions, gold_tokens
+from infocal.errors import DataError
+from infocal.text.segmentation import characters, words
+from infocal.text.vocabulary import Vocabulary
+from infocal.types import Document
+
+DOCUMENTS = [
+    Document("Good beer, good ale", "a", ((5, 12),), 2),
+    Document("bad", "b", None, 4),
+    Document("BAD bad ale beer x", "a", (), None),
+]
+
+
+def build(documents=DOCUMENTS, max_tokens=4, vocabulary=None):
+    builder = CorpusBuilder(words, max_tokens=max_tokens, source="f.csv")
+    for document in documents:
+        builder.add(document)
+    vocabulary = vocabulary or Vocabulary.build(builder.counts(), min_count=1, max_words=99, unknown_buckets=3)
+    return builder, vocabulary, builder.finish(vocabulary, np.arange(len(documents)))
+
+
+def test_counts_labels_and_cutting():
+    builder, _, corpus = build()
+    assert builder.counts() == {"good": 2, "beer": 2, ",": 1, "bad": 3, "ale": 1}
+    assert builder.labels == ["a", "b", "a"]
+    assert corpus.cut == 2
+    assert corpus.lines.tolist() == [2, 4, -1]
+    assert corpus.lengths.tolist() == [4, 1, 4]
+
+
+def test_ids_are_those_of_encode_text():
+    for vocabulary in (None, Vocabulary(("beer",), 7)):
+        _, vocabulary, corpus = build(vocabulary=vocabulary)
+        for row, document in enumerate(DOCUMENTS):
+            spans, ids = encode_text(document.text, words, vocabulary, 4)
+            assert spans == words(document.text)[:4]
+            np.testing.assert_array_equal(ids, corpus.ids[corpus.offsets[row] : corpus.offsets[row + 1]])
+        assert corpus.ids.dtype == ids.dtype == np.int32
+    assert encode_text("  ", words, vocabulary, 4)[1].shape == (0,)
+
+
+def test_gold_is_what_overlaps():
+    corpus = build()[2]
+    assert corpus.gold.tolist() == [False, True, True, True] + [False] * 5
+    assert corpus.annotated.tolist() == [True, False, True]
+    unannotated = build([dataclasses.replace(document, rationale=None) for document in DOCUMENTS])[2]
+    assert unannotated.gold is None and unannotated.annotated is None
+
+
+@given(st.text("ab c", min_size=1, max_size=30), st.lists(st.integers(0, 30), max_size=8, unique=True))
+@settings(deadline=None)
+def test_gold_tokens_against_the_definition(text, bounds):
+    bounds = sorted(bounds)
+    gold = tuple(zip(bounds[0::2], bounds[1::2], strict=False))
+    spans = words(text)
+    expected = [any(start < right and left < end for left, right in gold) for start, end in spans]
+    assert gold_tokens(spans, gold).tolist() == expected
+
+
+def test_a_document_without_tokens_changes_nothing():
+    builder = CorpusBuilder(characters, max_tokens=4, source="f.csv")
+    builder.add(DOCUMENTS[1])
+    with pytest.raises(DataError, match=r"f\.csv, line 9: the text has no token"):
+        builder.add(Document("  ", "a", None, 9))
+    corpus = builder.finish(Vocabulary((), 1))
+    assert len(corpus) == len(builder) == len(builder.labels) == 1
+    assert corpus.targets is None
+
+
+def test_targets_must_match():
+    with pytest.raises(ValueError, match="1 targets for 3 documents"):
+        build()[0].finish(Vocabulary((), 1), np.zeros(1))
+
+
+def test_subset_and_positions():
+    corpus = build()[2]
+    rows = np.array([2, 0])
+    part = corpus.subset(rows)
+    assert part.lengths.tolist() == [4, 4] and len(part) == 2
+    np.testing.assert_array_equal(part.ids, np.concatenate([corpus.ids[5:9], corpus.ids[:4]]))
+    np.testing.assert_array_equal(part.gold, np.concatenate([corpus.gold[5:9], corpus.gold[:4]]))
+    assert part.targets.tolist() == [2, 0] and part.lines.tolist() == [-1, 2]
+    assert part.annotated.tolist() == [True, True]
+    assert len(corpus.subset(np.array([], dtype=np.int64))) == 0
+    assert flat_positions(corpus.offsets, rows).tolist() == [5, 6, 7, 8, 0, 1, 2, 3]
+
+
+def test_fingerprint_knows_every_part():
+    corpus = build()[2]
+    assert corpus.fingerprint() == build()[2].fingerprint()
+    changed = [
+        dataclasses.replace(corpus, ids=corpus.ids + 1),
+        dataclasses.replace(corpus, targets=corpus.targets + 1),
+        dataclasses.replace(corpus, targets=corpus.targets.astype(np.float32)),
+        dataclasses.replace(corpus, gold=~corpus.gold),
+        dataclasses.replace(corpus, gold=None),
+        dataclasses.replace(corpus, lines=corpus.lines + 1),
+        dataclasses.replace(corpus, cut=0),
+    ]
+    assert len({corpus.fingerprint(), *(other.fingerprint() for other in changed)}) == 8

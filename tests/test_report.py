@@ -125,9 +125,7 @@ def test_the_legend_explains_what_is_there_and_nothing_else():
     assert "Highlighted" in bare
     assert not re.search("Underlined|Faded|thick edge", bare)
     full = [explanation(gold=((0, 4),)), explanation(read_to=4), explanation(label="negative")]
-    assert all(
-        word in "".join(check(explanations=full).words) for word in ("Underlined", "Faded", "thick edge")
-    )
+    assert all(word in "".join(check(explanations=full).words) for word in ("Underlined", "Faded", "thick edge"))
     assert "Highlighted" not in "".join(check().words)
 
 

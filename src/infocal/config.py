@@ -131,7 +131,8 @@ class TrainingSettings(_Frozen):
     clip: Positive
     batch_tokens: Count
     batch_documents: Count
-    round_steps: Count
+    least_round_steps: Count
+    most_round_steps: Count
     warm_up_rounds: Annotated[int, Field(ge=0)]
     warm_up_patience: Count
     joint_rounds: Count

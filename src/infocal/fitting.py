@@ -23,7 +23,13 @@ if TYPE_CHECKING:
     from infocal.training.loop import Result
     from infocal.training.tracking import Tracker
 
-__all__ = ["fit", "train_prepared"]
+__all__ = ["StoppedEarlyError", "fit", "resolve_settings", "train_prepared"]
+
+
+class StoppedEarlyError(TrainingError):
+    """The user stopped a run before there was a model to save."""
+
+    exit_code = 130
 
 
 def fit(
@@ -69,9 +75,7 @@ def fit(
     )
     for note in prepared.notes:
         tell(note)
-    return train_prepared(
-        prepared, settings, trackers=trackers, checkpoint=checkpoint, resume=resume, tell=tell
-    )
+    return train_prepared(prepared, settings, trackers=trackers, checkpoint=checkpoint, resume=resume, tell=tell)
 
 
 def train_prepared(
@@ -89,7 +93,7 @@ def train_prepared(
     from infocal.methods import build_method
     from infocal.training.loop import Trainer
 
-    settings = _resolve(settings, prepared)
+    settings = resolve_settings(settings, prepared)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(settings.seed)
         embedding = build_embedding(prepared.vocabulary, prepared.vectors, settings)
@@ -106,7 +110,7 @@ def train_prepared(
     )
     result = trainer.run(resume=resume)
     if not result.trained:
-        raise TrainingError(
+        raise StoppedEarlyError(
             "stopped before the selector was trained, so there is no model yet; "
             "the same command with --resume goes on from here"
         )
@@ -115,14 +119,12 @@ def train_prepared(
     return _finish(method, prepared, settings, result)
 
 
-def _resolve(settings: Settings, prepared: Prepared) -> Settings:
+def resolve_settings(settings: Settings, prepared: Prepared) -> Settings:
     """Settle what depends on the data, so that the saved settings say what was done."""
     if settings.loss.calibration_window != "auto":
         return settings
     window = calibration_window(float(prepared.summary["tokens_per_text"]["median"]))
-    return settings.model_copy(
-        update={"loss": settings.loss.model_copy(update={"calibration_window": window})}
-    )
+    return settings.model_copy(update={"loss": settings.loss.model_copy(update={"calibration_window": window})})
 
 
 def calibration_window(median_tokens: float) -> int:

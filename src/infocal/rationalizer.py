@@ -258,7 +258,7 @@ class Rationalizer:
                 share=sum(chosen) / len(chosen),
                 read_to=spans[-1][1],
                 full_text_prediction=guesses[row],
-                label=document.label,
+                label=self.task.known(document.label),
                 gold=document.rationale,
             )
 

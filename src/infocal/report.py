@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from infocal.errors import DataError
 from infocal.files import write_text
@@ -17,8 +18,12 @@ from infocal.markup import (
     page,
     percent,
     value_text,
+    visible,
 )
 from infocal.types import Explanation
+
+if TYPE_CHECKING:
+    from rich.table import Table as RichTable
 
 __all__ = ["Table", "report_html", "write_report"]
 
@@ -46,6 +51,22 @@ class Table:
                     f"row {number} of the table {self.title!r} has {len(row)} cells",
                     allowed=f"{len(self.header)}, as many as the header has",
                 )
+
+    def __rich__(self) -> RichTable:
+        from rich.box import SIMPLE_HEAD
+        from rich.table import Table as RichTable
+        from rich.text import Text
+
+        table = RichTable(
+            title=Text(visible(self.title)), title_justify="left", title_style="bold", box=SIMPLE_HEAD
+        )
+        numeric = [_is_numeric([row[column] for row in self.rows]) for column in range(len(self.header))]
+        for name, right in zip(self.header, numeric, strict=True):
+            table.add_column(Text(visible(name)), justify="right" if right else "left")
+        for row in self.rows:
+            table.add_row(*(Text(visible(_plain(cell))) for cell in row))
+        table.caption, table.caption_justify = (Text(visible(self.caption)) if self.caption else None), "left"
+        return table
 
 
 def write_report(
@@ -145,6 +166,13 @@ def _value(value: object) -> str:
     if isinstance(value, int):
         return f"{value:,}".replace(",", "\u202f")
     return f"<bdi>{escape(value_text(value))}</bdi>"
+
+
+def _plain(value: object) -> str:
+    """The same for a terminal."""
+    if value is None:
+        return "–"
+    return f"{value:.3f}" if isinstance(value, float) and abs(value) < 1e6 else value_text(value)
 
 
 def _explanations(explanations: Sequence[Explanation]) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from infocal.card import model_card
 from infocal.config import Settings
 from infocal.decoding import Decoding
-from infocal.errors import InfocalError, ModelError
-from infocal.files import atomic_folder, sha256_of, write_text
+from infocal.errors import InfocalError, ModelError, SettingsError
+from infocal.files import atomic_folder, sha256_of, write_bytes, write_text
 from infocal.tasks import task_from_json
 from infocal.text.segmentation import resolve_segmenter, segmenter_named
 from infocal.text.vocabulary import Vocabulary
@@ -24,25 +26,29 @@ if TYPE_CHECKING:
     from infocal.rationalizer import Rationalizer
     from infocal.tasks import Task
 
-__all__ = ["FORMAT", "load_model", "read_header", "save_model"]
+__all__ = ["FORMAT", "check_replaceable", "count_parameters", "load_model", "read_header", "save_model"]
 
 FORMAT = 1
 HEADER, WEIGHTS, VOCABULARY, CARD = "model.json", "weights.safetensors", "vocabulary.json", "README.md"
-KEEP = ("metrics.jsonl", "settings.yaml")
+METRICS, SETTINGS, CHECKPOINT, CURVES = "metrics.jsonl", "settings.yaml", "checkpoint.safetensors", "tensorboard"
+KEEP = (METRICS, SETTINGS, CHECKPOINT, CURVES)
 """What training left in the folder and a new save does not throw away."""
+OWN = frozenset({HEADER, WEIGHTS, VOCABULARY, CARD, *KEEP})
+"""All that a model's folder may hold."""
 
 
 def save_model(model: Rationalizer, path: Path) -> None:
-    """Write the folder in one step; files of an earlier training run in it are kept."""
-    from safetensors.torch import save_file
+    """Write the folder in one step; files of its own training run in it are kept."""
+    from safetensors.torch import save
 
+    check_replaceable(path)
+    path = path.resolve()
     with atomic_folder(path) as folder:
-        save_file(_tensors(model.method), folder / WEIGHTS)
+        write_bytes(folder / WEIGHTS, save(_tensors(model.method)))
         write_text(folder / VOCABULARY, json.dumps(model.vocabulary.to_json(), ensure_ascii=False))
         write_text(folder / CARD, model_card(model))
         for name in KEEP:
-            if (path / name).is_file():
-                write_text(folder / name, (path / name).read_text(encoding="utf-8"))
+            _carry(path / name, folder / name)
         header = {
             "format": FORMAT,
             "segmenter": model.segmenter.name,
@@ -53,6 +59,40 @@ def save_model(model: Rationalizer, path: Path) -> None:
             "files": {name: sha256_of(folder / name) for name in (WEIGHTS, VOCABULARY)},
         }
         write_text(folder / HEADER, json.dumps(header, ensure_ascii=False, indent=1))
+
+
+def check_replaceable(path: Path) -> None:
+    """Raise SettingsError where saving a model to ``path`` would destroy something that is not a model's."""
+    if path.exists() and not path.is_dir():
+        raise SettingsError(f"{path} is a file; a model is saved to a folder")
+    if path.resolve() in (Path.cwd(), *Path.cwd().parents):
+        raise SettingsError(f"{path} is the current folder or above it; name a folder for the model alone")
+    if path.is_dir():
+        foreign = sorted(item.name for item in path.iterdir() if item.name not in OWN)
+        if foreign:
+            raise SettingsError(
+                f"{path} holds what is not a model's, e.g. {foreign[0]!r}, and saving replaces the whole folder; "
+                "name a new or empty one"
+            )
+
+
+def _carry(source: Path, target: Path) -> None:
+    if source.is_dir():
+        shutil.copytree(source, target)
+    elif source.is_file():
+        shutil.copyfile(source, target)
+
+
+def count_parameters(path: Path) -> int:
+    """How many numbers the saved weights are, without loading them."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path / WEIGHTS, framework="numpy") as stream:
+            names = list(stream.keys())
+            return sum(math.prod(stream.get_slice(name).get_shape()) for name in names)
+    except SafetensorError as error:
+        raise ModelError(f"{path / WEIGHTS} is damaged ({error}); copy the whole folder again") from None
 
 
 def read_header(path: Path) -> dict[str, Any]:
@@ -118,8 +158,9 @@ def _load_method(path: Path, settings: Settings, task: Task) -> Method:
 
     tensors = load_file(path)
     frozen = tensors["embedding.is_frozen"]
-    embedding = TokenEmbedding(size=len(frozen), width=tensors["embedding.free"].shape[1], frozen=frozen)
-    method = build_method(settings, embedding=embedding, task=task)
+    with torch.random.fork_rng(devices=[]):  # initial weights are drawn, only to be replaced
+        embedding = TokenEmbedding(size=len(frozen), width=tensors["embedding.free"].shape[1], frozen=frozen)
+        method = build_method(settings, embedding=embedding, task=task)
     own = _tensors(method)
     if own.keys() != tensors.keys():
         raise ModelError(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from infocal.data.labels import class_name, number
 from infocal.errors import DataError, ModelError
-from infocal.evaluation.faithfulness import comprehensiveness, sufficiency, prediction_change
+from infocal.evaluation.faithfulness import comprehensiveness, prediction_change, sufficiency
 from infocal.evaluation.predictions import classification_scores, regression_scores
 
 if TYPE_CHECKING:
@@ -36,6 +36,10 @@ class Task(ABC):
     @abstractmethod
     def encode(self, label: object, *, source: str | None = None, line: int | None = None) -> float:
         """A user's label as the number the loss reads; DataError where it is not of this task."""
+
+    @abstractmethod
+    def known(self, label: object) -> str | float | None:
+        """A user's label in the terms of predictions, to show beside one; None where there is none."""
 
     @abstractmethod
     def loss(self, logits: Tensor, targets: Tensor) -> Tensor:
@@ -97,6 +101,10 @@ class Classification(Task):
                 line=line,
             )
         return self.classes.index(name)
+
+    def known(self, label: object) -> str | None:
+        """The name of the class, also of one that was not in the training data."""
+        return None if label is None else class_name(label)
 
     def loss(self, logits: Tensor, targets: Tensor) -> Tensor:
         """Cross-entropy divided by that of a uniform guess."""
@@ -169,6 +177,13 @@ class Regression(Task):
     def encode(self, label: object, *, source: str | None = None, line: int | None = None) -> float:
         """The score scaled so that the training range is [0, 1]; new scores may lie outside it."""
         return (number(label, source=source or "data", line=line) - self.low) / (self.high - self.low)
+
+    def known(self, label: object) -> float | None:
+        """The score, also where a file without types has it as text."""
+        try:
+            return number(label, source="", line=None)
+        except DataError:
+            return None
 
     def loss(self, logits: Tensor, targets: Tensor) -> Tensor:
         """Squared error through a sigmoid, divided by the variance of the targets."""

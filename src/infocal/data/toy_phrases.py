@@ -1,7 +1,6 @@
 """The words that the toy reviews are made of.
 
-Alternatives stand between ``|``. Tuples of four go by grade: awful, poor, fair, superb. Words of one grade
-fit together freely, so that a clause is drawn from thousands and is rarely met twice.
+Alternatives stand between ``|``; tuples of four go by grade: awful, poor, fair, superb.
 """
 
 from __future__ import annotations

@@ -20,135 +20,172 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-__all__ = ["BidirectionalRCNN", "ReadingOrder", "reversed_positions"]
+from infocal.nn.reading_order import ReadingOrder
 
-ROWS_PER_BLOCK = 1024
-"""Tokens projected at once: enough rows for a full-speed matrix product, few enough to stay in the cache."""
+__all__ = ["BidirectionalRCNN"]
 
-
-def reversed_positions(mask: Tensor) -> Tensor:
-    """Where each token stands when its document is read from its last word to its first.
-
-    The table is its own inverse, and padding stays where it is.
-
-    Args:
-        mask: (b, t) bool, True on real tokens, which come first.
-
-    Returns:
-        (b, t) int64.
-    """
-    positions = torch.arange(mask.shape[1], device=mask.device).expand(mask.shape)
-    return torch.where(mask, mask.sum(1, keepdim=True) - 1 - positions, positions)
+_tanh_gradient = torch.ops.aten.tanh_backward.grad_input
 
 
 @dataclass(frozen=True, slots=True)
-class ReadingOrder:
-    """Which token is read at which step, in both directions.
+class _Block:
+    """What the steps of one block leave for the gradient.
 
     Attributes:
-        rows: (2, t, b) int64, the row of ``inputs.view(b * t, d)`` that is read at a step.
-        states: (b, t, 2) int64, the row of the states (2, t + 1, b, h) that belongs to a token; row 0, which
-            is the zero state, on padding.
-        real: (t, b) bool, whether a step reads a real token.
-        shortest: the length of the shortest document.
+        gates: (k, 2, b, h), l.
+        unigrams: (k + 1, 2, b, h), c1, the one before the block first.
+        bigrams: (k + 1, 2, b, h), c2 + b2, the one before the block first.
     """
 
-    rows: Tensor
-    states: Tensor
-    real: Tensor
-    shortest: int
+    gates: Tensor
+    unigrams: Tensor
+    bigrams: Tensor
 
     @classmethod
-    def from_mask(cls, mask: Tensor) -> ReadingOrder:
-        """The order for documents whose real tokens are True in ``mask`` (b, t)."""
-        documents, tokens = mask.shape
-        device = mask.device
-        positions = torch.arange(tokens, device=device).expand(mask.shape)
-        document = torch.arange(documents, device=device)
-        steps = torch.stack((positions, reversed_positions(mask)), 2)
-        blocks = torch.arange(2, device=device) * (tokens + 1) + steps + 1
-        states = blocks * documents + document.view(-1, 1, 1)
-        rows = steps.permute(2, 1, 0) + document * tokens
-        shortest = int(mask.sum(1).min()) if documents else tokens
-        return cls(rows, states.masked_fill(~mask.unsqueeze(2), 0), mask.t(), shortest)
-
-    def blocks(self) -> list[tuple[int, int]]:
-        """The steps in blocks [start, end) of about ``ROWS_PER_BLOCK`` tokens."""
-        steps, documents = self.real.shape
-        size = max(1, ROWS_PER_BLOCK // max(1, documents))
-        return [(start, min(start + size, steps)) for start in range(0, steps, size)]
+    def empty(cls, steps: int, unigram: Tensor, bigram: Tensor) -> _Block:
+        """A block to fill, with the memories (2, b, h) from which it starts."""
+        gates = unigram.new_empty(steps, *unigram.shape)
+        block = cls(gates, *(unigram.new_empty(steps + 1, *unigram.shape) for _ in range(2)))
+        block.unigrams[0], block.bigrams[0] = unigram, bigram
+        return block
 
 
 def _read_block(
-    projected: Tensor, states: Tensor, gates: Tensor, memories: Tensor, recurrent: Tensor
+    projected: Tensor, block: _Block, states: Tensor, recurrent: Tensor, biases: tuple[Tensor, Tensor]
 ) -> None:
-    """Run the recurrence over one block, filling ``gates``, ``memories`` and ``states``.
+    """Run the recurrence over one block, filling ``block`` and ``states``.
 
     Args:
-        projected: (2, k, b, 3, h), W_l x + b, W_1 x, W_2 x + b2; overwritten.
+        projected: (2, k, b, 3, h), W_l x, W_1 x, W_2 x; overwritten.
+        block: with the memories before it.
         states: (2, k + 1, b, h), the state before the block first.
-        gates: (k, 2, b, h), to be filled with l.
-        memories: (k + 1, 2 memories, 2, b, h), those before the block first; the second includes b2.
         recurrent: (2, h, h), the transpose of U.
+        biases: (2, 1, h) each, b and b2.
     """
-    gate_inputs = projected.select(3, 0).unbind(1)
-    bigrams = projected.select(3, 2).unbind(1)
-    candidates = projected[:, :, :, 1:].permute(1, 3, 0, 2, 4).unbind(0)
-    state, gate, memory = states.unbind(1), gates.unbind(0), memories.unbind(0)
-    unigrams, outputs = memories.select(1, 0).unbind(0), memories.select(1, 1).unbind(0)
-    for step, now in enumerate(gate):
-        torch.sigmoid(gate_inputs[step].baddbmm_(state[step], recurrent), out=now)
-        bigrams[step].add_(unigrams[step])
-        torch.lerp(candidates[step], memory[step], now, out=memory[step + 1])
-        torch.tanh(outputs[step + 1], out=state[step + 1])
+    gate_bias, output_bias = biases
+    to_gate, to_unigram, to_bigram = (part.unbind(1) for part in projected.unbind(3))
+    unigram, bigram, state = block.unigrams.unbind(0), block.bigrams.unbind(0), states.unbind(1)
+    scratch = torch.empty_like(unigram[0])
+    for step, gate in enumerate(block.gates.unbind(0)):
+        torch.add(to_gate[step].baddbmm_(state[step], recurrent), gate_bias, out=gate).sigmoid_()
+        torch.lerp(to_unigram[step], unigram[step], gate, out=unigram[step + 1])
+        torch.add(to_bigram[step], unigram[step], out=scratch).add_(output_bias)
+        torch.lerp(scratch, bigram[step], gate, out=bigram[step + 1])
+        torch.tanh(bigram[step + 1], out=state[step + 1])
 
 
 def _return_block(
-    gradient: Tensor, carried: Tensor, saved: tuple[Tensor, Tensor, Tensor], recurrent: Tensor, out: Tensor
-) -> Tensor:
+    gradient: Tensor, carried: tuple[Tensor, Tensor], block: _Block, states: Tensor, recurrent: Tensor, out: Tensor
+) -> tuple[Tensor, Tensor]:
     """Run the recurrence's gradient back over one block, filling ``out``.
 
-    With e_t = l_t * (c_{t-1} - c_t) the gate's derivative needs neither the candidates nor 1 - l_t:
-    dL/d(gate input) = dc1 * e1 + dc2 * e2.
+    Since (1 - l_t) * (c_{t-1} - candidate_t) = c_{t-1} - c_t, the gradient of the gate's input is
+    l_t * (c_{t-1} - c_t) * dL/dc_t, summed over both memories: no candidate has to be kept.
 
     Args:
-        gradient: (2, k, b, h), dL/dh from outside; its last step includes what later blocks send back;
+        gradient: (2, k, b, h), dL/dh from outside; its last step includes what the next block sends back;
             overwritten.
-        carried: (2 memories, 2, b, h), dL/dc of the last step's memories from later steps.
-        saved: states (2, k, b, h) after each step, gates (k, 2, b, h), memories (k + 1, 2, 2, b, h).
+        carried: (2, b, h) each, dL/dc1 and dL/dc2 from the next block; overwritten.
+        block: as `_read_block` left it.
+        states: (2, k, b, h), after each step.
         recurrent: (2, h, h), U.
         out: (2, k, b, 3, h), to be filled with the gradient of ``projected``.
 
     Returns:
-        (2, 2, b, h): ``carried`` for the block before.
+        ``carried`` for the block before.
     """
-    states, gates, memories = saved
-    slopes = torch.addcmul(gradient.new_ones(()), states, states, value=-1).unbind(1)
-    effects = (memories[:-1] - memories[1:]).mul_(gates.unsqueeze(1))
-    sent = memories.new_empty(memories.shape)
-    sent[-1] = carried
-    unigram, bigram = sent.select(1, 0).unbind(0), sent.select(1, 1).unbind(0)
-    first, second = effects.select(1, 0).unbind(0), effects.select(1, 1).unbind(0)
-    outside, gate, to_gate = gradient.unbind(1), gates.unbind(0), out.select(3, 0).unbind(1)
-    for step in range(len(gate) - 1, -1, -1):
-        here, memory = unigram[step + 1], bigram[step + 1]
-        memory.addcmul_(outside[step], slopes[step])
-        torch.mul(here, first[step], out=to_gate[step])
-        to_gate[step].addcmul_(memory, second[step])
-        torch.lerp(memory, here, gate[step], out=unigram[step])
-        torch.mul(memory, gate[step], out=bigram[step])
+    to_gate, to_unigram, to_bigram = (part.unbind(1) for part in out.unbind(3))
+    unigram, bigram, gates = block.unigrams.unbind(0), block.bigrams.unbind(0), block.gates.unbind(0)
+    outside, state = gradient.unbind(1), states.unbind(1)
+    first, second = carried
+    first_kept, second_kept, change, scratch = (torch.empty_like(first) for _ in range(4))
+    for step in range(len(gates) - 1, -1, -1):
+        second.add_(_tanh_gradient(outside[step], state[step], grad_input=scratch))
+        torch.mul(second, gates[step], out=second_kept)
+        torch.sub(second, second_kept, out=to_bigram[step])
+        torch.sub(bigram[step], bigram[step + 1], out=change)
+        torch.mul(change, second_kept, out=scratch)
+        torch.mul(first, gates[step], out=first_kept)
+        torch.sub(first, first_kept, out=to_unigram[step])
+        torch.sub(unigram[step], unigram[step + 1], out=change)
+        torch.addcmul(scratch, change, first_kept, out=to_gate[step])
+        first_kept.add_(to_bigram[step])
+        first, first_kept, second, second_kept = first_kept, first, second_kept, second
         if step:
             outside[step - 1].baddbmm_(to_gate[step], recurrent)
-    candidates = out[:, :, :, 1:].permute(1, 3, 0, 2, 4)
-    torch.addcmul(sent[1:], sent[1:], gates.unsqueeze(1), value=-1, out=candidates)
-    return sent[0]
+    return first, second
+
+
+def _gradient_of_states(gradient: Tensor, order: ReadingOrder, start: int, end: int) -> Tensor:
+    """The outputs' gradient in reading order.
+
+    Args:
+        gradient: (b * t * 2, h), of the outputs as the caller sees them.
+        order: the order of reading.
+        start: the first step.
+        end: the step after the last.
+
+    Returns:
+        (2, k, b, h), 0 on padding.
+    """
+    rows = order.rows[:, start:end]
+    direction = torch.arange(2, device=rows.device).view(2, 1, 1)
+    found = gradient.index_select(0, (rows * 2 + direction).reshape(-1)).view(*rows.shape, -1)
+    if end > order.shortest:
+        found.masked_fill_(~order.real[start:end].unsqueeze(2), 0)
+    return found
+
+
+class _Sums:
+    """The gradients of the inputs and the parameters, added up block by block; None where nobody asks."""
+
+    def __init__(self, needed: tuple[bool, ...], inputs: Tensor, weight: Tensor, recurrent: Tensor) -> None:
+        self._needed, self._weights, self._shape = needed, weight, inputs.shape
+        self._flat = inputs.reshape(-1, inputs.shape[2])
+        self.inputs = torch.zeros_like(self._flat) if needed[0] else None
+        self.weight = torch.zeros_like(weight) if needed[1] else None
+        self.recurrent = torch.zeros_like(recurrent) if needed[2] else None
+        self.bias = weight.new_zeros(2, weight.shape[2]) if any(needed[3:5]) else None
+
+    def add(self, projected: Tensor, rows: Tensor, before: Tensor) -> None:
+        """Add one block's share.
+
+        Args:
+            projected: (2, k, b, 3, h), the gradient of the projections.
+            rows: (2 * k * b,), the rows of the inputs that were read.
+            before: (2, k, b, h), the state before each step.
+        """
+        width, hidden = self._flat.shape[1], before.shape[3]
+        block = projected.view(2, -1, 3 * hidden)
+        if self.weight is not None:
+            read = self._flat.index_select(0, rows).view(2, -1, width)
+            self.weight.baddbmm_(read.transpose(1, 2), block)
+        if self.recurrent is not None:
+            self.recurrent.baddbmm_(block[:, :, :hidden].transpose(1, 2), before.reshape(2, -1, hidden))
+        if self.bias is not None:
+            self.bias.add_(block.sum(1))
+        if self.inputs is not None:
+            share = torch.bmm(block, self._weights.transpose(1, 2))
+            self.inputs.index_add_(0, rows, share.view(-1, width))
+
+    def results(self, bigram: Tensor) -> tuple[Tensor | None, ...]:
+        """The gradients of inputs, weight, recurrent, gate bias and output bias.
+
+        Args:
+            bigram: (2, b, h), the gradient of the memory c2 + b2 before the first step.
+        """
+        inputs = None if self.inputs is None else self.inputs.view(self._shape)
+        if self.bias is None:
+            return inputs, self.weight, self.recurrent, None, None
+        gate, _, output = self.bias.chunk(3, 1)
+        return inputs, self.weight, self.recurrent, gate, output + bigram.sum(1)
 
 
 class _Recurrence(torch.autograd.Function):
     """All steps of both directions, with the gradient written by hand."""
 
     @staticmethod
-    def forward(  # type: ignore[override]
+    def forward(
         ctx: Any,
         inputs: Tensor,
         weight: Tensor,
@@ -162,49 +199,86 @@ class _Recurrence(torch.autograd.Function):
         documents, tokens, width = inputs.shape
         hidden = recurrent.shape[1]
         flat = inputs.reshape(-1, width)
-        bias = torch.stack((gate_bias, torch.zeros_like(gate_bias), output_bias), 1).view(2, 1, -1)
+        biases = gate_bias.unsqueeze(1), output_bias.unsqueeze(1)
         transposed = recurrent.transpose(1, 2).contiguous()
         states = inputs.new_empty(2, tokens + 1, documents, hidden)
         states[:, 0] = 0
         # c2 + b2 obeys the recurrence of c2 if b2 is added to its first value and to every candidate.
-        last = torch.stack((torch.zeros_like(output_bias), output_bias)).unsqueeze(2)
+        bigram = biases[1].expand(2, documents, hidden)
+        unigram = torch.zeros_like(bigram)
         saved: list[Tensor] = []
         for start, end in order.blocks():
             read = flat.index_select(0, order.rows[:, start:end].reshape(-1)).view(2, -1, width)
-            projected = torch.baddbmm(bias, read, weight).view(2, end - start, documents, 3, hidden)
-            gates = inputs.new_empty(end - start, 2, documents, hidden)
-            memories = inputs.new_empty(end - start + 1, 2, 2, documents, hidden)
-            memories[0] = last
-            _read_block(projected, states[:, start : end + 1], gates, memories, transposed)
-            last = memories[-1]
-            saved += (gates, memories) if keep else ()
+            projected = torch.bmm(read, weight).view(2, end - start, documents, 3, hidden)
+            block = _Block.empty(end - start, unigram, bigram)
+            _read_block(projected, block, states[:, start : end + 1], transposed, biases)
+            unigram, bigram = block.unigrams[-1], block.bigrams[-1]
+            if keep:
+                saved += block.gates, block.unigrams, block.bigrams
         ctx.order = order
         ctx.save_for_backward(inputs, weight, recurrent, states, *saved)
-        return (
-            states.view(-1, hidden).index_select(0, order.states.view(-1)).view(documents, tokens, 2 * hidden)
-        )
+        found = states.view(-1, hidden).index_select(0, order.states.view(-1))
+        return found.view(documents, tokens, 2 * hidden)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         """Gradients of what `forward` takes, None where nobody asks for one."""
         inputs, weight, recurrent, states, *saved = ctx.saved_tensors
         order: ReadingOrder = ctx.order
-        documents, tokens, width = inputs.shape
-        hidden = recurrent.shape[1]
-        flat, outside = inputs.reshape(-1, width), gradient.reshape(-1, hidden)
-        sums = _Gradients.zeros(ctx.needs_input_grad, flat, weight, recurrent)
-        carried = inputs.new_zeros(2, 2, documents, hidden)
-        later: Tensor | None = None
-        for block in range(len(saved) // 2 - 1, -1, -1):
-            start, end = order.blocks()[block]
-            rows = order.rows[:, start:end]
+        documents, hidden = inputs.shape[0], recurrent.shape[1]
+        sums = _Sums(ctx.needs_input_grad, inputs, weight, recurrent)
+        outside = gradient.reshape(-1, hidden)
+        first, second, later = (inputs.new_zeros(2, documents, hidden) for _ in range(3))
+        for number, (start, end) in reversed(list(enumerate(order.blocks()))):
             here = _gradient_of_states(outside, order, start, end)
-            if later is not None:
-                here[:, -1].baddbmm_(later, recurrent)
+            here[:, -1].baddbmm_(later, recurrent)
             out = inputs.new_empty(2, end - start, documents, 3, hidden)
-            known = (states[:, start + 1 : end + 1], saved[2 * block], saved[2 * block + 1])
-            carried = _return_block(here, carried, known, recurrent, out)
+            block = _Block(*saved[3 * number : 3 * number + 3])
+            after = states[:, start + 1 : end + 1]
+            first, second = _return_block(here, (first, second), block, after, recurrent, out)
             later = out[:, 0, :, 0]
-            sums.add(out.view(2, -1, 3 * hidden), rows.reshape(-1), flat, weight, states[:, start:end])
-        return (*sums.results(inputs.shape, carried), None, None)
+            sums.add(out, order.rows[:, start:end].reshape(-1), states[:, start:end])
+        return (*sums.results(second), None, None)
+
+
+class BidirectionalRCNN(nn.Module):
+    """One layer that reads documents in both directions.
+
+    Args:
+        input_width: d.
+        hidden_width: h, per direction.
+
+    Attributes:
+        weight: (2, d, 3h), W_l, W_1 and W_2 side by side.
+        recurrent: (2, h, h), U_l.
+        gate_bias: (2, h), b.
+        output_bias: (2, h), b2.
+    """
+
+    def __init__(self, *, input_width: int, hidden_width: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(2, input_width, 3 * hidden_width))
+        self.recurrent = nn.Parameter(torch.empty(2, hidden_width, hidden_width))
+        self.gate_bias = nn.Parameter(torch.zeros(2, hidden_width))
+        self.output_bias = nn.Parameter(torch.zeros(2, hidden_width))
+        self.output_width = 2 * hidden_width
+        for direction in range(2):
+            for part in self.weight[direction].chunk(3, 1):
+                nn.init.xavier_uniform_(part)
+            nn.init.orthogonal_(self.recurrent[direction])
+
+    def forward(self, inputs: Tensor, mask: Tensor) -> Tensor:
+        """Encode.
+
+        Args:
+            inputs: (b, t, d).
+            mask: (b, t) bool, True on real tokens, which come first.
+
+        Returns:
+            (b, t, 2h): the states reading on and the states reading back; 0 on padding.
+        """
+        parameters = (self.weight, self.recurrent, self.gate_bias, self.output_bias)
+        order = ReadingOrder.from_mask(mask)
+        result: Tensor = _Recurrence.apply(inputs, *parameters, order, torch.is_grad_enabled())  # type: ignore[no-untyped-call]
+        return result

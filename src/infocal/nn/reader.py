@@ -9,29 +9,32 @@ from torch.nn import functional as F
 from infocal.nn.encoders import build_encoder
 from infocal.types import Features
 
-__all__ = ["DEVIATION_FLOOR", "Reader", "pool"]
+__all__ = ["DEVIATION_FLOOR", "Reader", "attend"]
 
 DEVIATION_FLOOR = 1e-3
 """Keeps log sigma of L_mi finite; the paper's linear sigma may be zero or negative."""
 
 
-def pool(states: Tensor, weights: Tensor) -> Tensor:
-    """Maximum over the counted positions; 0 where a document has none.
+def attend(states: Tensor, scores: Tensor, mask: Tensor) -> Tensor:
+    """Average of the states, weighted by a softmax of the scores over the real tokens.
 
     Args:
         states: (b, t, d).
-        weights: (b, t), True where a position counts.
+        scores: (b, t).
+        mask: (b, t), True on real tokens, at least one per document.
 
     Returns:
         (b, d).
     """
-    filled = states.masked_fill(~weights.unsqueeze(-1), float("-inf"))
-    top = filled.amax(dim=1)
-    return torch.where(torch.isneginf(top), torch.zeros_like(top), top)
+    weights = torch.softmax(scores.masked_fill(~mask, float("-inf")), dim=-1)
+    return torch.einsum("bt,btd->bd", weights, states)
 
 
 class Reader(nn.Module):
-    """Pred and Pred_G of the paper: encoder, pooling, Gaussian heads.
+    """Pred and Pred_G of the paper: encoder, attention, Gaussian heads.
+
+    Attention pools because the gradient of its output names the words that matter better than that of a
+    maximum or of the last states does, and the selector is calibrated against that gradient.
 
     Masked token vectors come in as zeros; with them fixed nothing of the unselected words can come out.
 
@@ -58,6 +61,7 @@ class Reader(nn.Module):
         self.encoder = build_encoder(
             encoder, input_width=input_width, hidden_width=hidden_width, layers=layers, dropout=dropout
         )
+        self.attention = nn.Linear(self.encoder.output_width, 1)
         self.mean = nn.Linear(self.encoder.output_width, feature_width)
         self.deviation = nn.Linear(self.encoder.output_width, feature_width)
         self.dropout = nn.Dropout(dropout)
@@ -71,7 +75,8 @@ class Reader(nn.Module):
             mask: (b, t), True on real tokens.
             generator: draws the sample in training; without one the sample is the mean.
         """
-        pooled = self.dropout(pool(self.encoder(inputs, mask), mask))
+        states = self.encoder(inputs, mask)
+        pooled = self.dropout(attend(states, self.attention(states).squeeze(-1), mask))
         mean = self.mean(pooled)
         deviation = F.softplus(self.deviation(pooled)) + DEVIATION_FLOOR
         if generator is None:

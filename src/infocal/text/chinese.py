@@ -32,7 +32,9 @@ def _cutter() -> Any:
 
 
 def cut_spans(text: str) -> list[Span]:
-    """The spans of the words of ``text``, the same as jieba's, without white space.
+    """The spans of the words of ``text`` as jieba cuts it, without white space.
+
+    Where unknown words have equally likely cuts (one sign many times over), rjieba may take the other one.
 
     Raises:
         MissingExtraError: rjieba is not installed.

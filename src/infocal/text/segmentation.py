@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import operator
+import re
 import unicodedata
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -68,19 +69,31 @@ _WORDS = regex.compile(
     """,
     flags=regex.V1,
 )
+# The same rules for texts of ASCII alone, which the standard library matches almost three times as fast.
+_ASCII_WORDS = re.compile(
+    r"""(?x)
+      [a-zA-Z]++ (?=[ ,!?])
+    | (?i:https?://|ftp://|www\.) [!#-;=?-_a-~]+ (?<![!'(),.:;?\[\]])
+    | (?<![a-zA-Z0-9]) [@\#] (?:_*+ [a-zA-Z0-9]++)++ _*+
+    | [a-zA-Z0-9]++ (?: (?: ['_] (?=[a-zA-Z0-9]) | (?<=[0-9]) [.,] (?=[0-9]) ) [a-zA-Z0-9]++ )*+
+    | \S
+    """
+)
 _CHARACTERS = regex.compile(_GRAPHEME, flags=regex.V1)
 
 
 @dataclass(frozen=True, slots=True)
 class _PatternSegmenter:
-    """Tokens are the matches of a pattern."""
+    """Tokens are the matches of a pattern, or of its quick twin where a text is ASCII."""
 
     name: str
     pattern: Any
+    ascii_pattern: re.Pattern[str]
     note: str | None = None
 
     def __call__(self, text: str) -> list[Span]:
-        return [match.span() for match in self.pattern.finditer(text)]
+        pattern = self.ascii_pattern if text.isascii() else self.pattern
+        return [match.span() for match in pattern.finditer(text)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,11 +147,11 @@ def _bad_span(found: object, where: str) -> DataError:
     )
 
 
-words = _PatternSegmenter("words", _WORDS)
+words = _PatternSegmenter("words", _WORDS, _ASCII_WORDS)
 """Words, numbers, addresses, @handles and #tags; every other sign, and every grapheme of a script without
 spaces, by itself."""
 
-characters = _PatternSegmenter("characters", _CHARACTERS)
+characters = _PatternSegmenter("characters", _CHARACTERS, re.compile(r"\S"))
 """One grapheme a token."""
 
 chinese = _ChineseSegmenter()

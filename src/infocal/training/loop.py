@@ -65,9 +65,10 @@ class _Progress:
 
     phase: Phase = "warm_up"
     round: int = 0
-    position: int = 0
+    round_step: int = 0
     step: int = 0
-    passes: int = 0
+    data_pass: int = 0
+    position: int = 0
     best: float = math.inf
     stale: int = 0
     seconds: float = 0.0
@@ -115,7 +116,10 @@ class Trainer:
         self.generator = torch.Generator().manual_seed(settings.seed)
         self.state = _Progress(phase="warm_up" if settings.training.warm_up_rounds else "joint")
         self.best: dict[str, Tensor] = {}
-        self._passes_per_round = math.ceil(settings.training.round_steps / len(self._plan(None)))
+        training, batches = settings.training, len(self._plan(None))
+        self.round_steps = min(max(batches, training.least_round_steps), training.most_round_steps)
+        self._batches: list[NDArray[np.int64]] = []
+        self._batches_of = -1
 
     def run(self, *, resume: bool = False) -> Result:
         """Train to the end, or until interrupted; the method then has the best weights found."""
@@ -142,21 +146,18 @@ class Trainer:
         return Result(self.state.history, self.state.seconds, stop.is_set() and not self.state.done, trained)
 
     def _round(self, stop: threading.Event) -> None:
-        state, began, saved = self.state, time.monotonic(), time.monotonic()
-        batches = self._round_batches()
+        state, started = self.state, time.monotonic()
+        began = saved = started
         self.method.train()
-        for rows in batches[state.position :]:
-            self._step(rows)
+        while state.round_step < self.round_steps and not stop.is_set():
+            self._step(self._next_rows())
             now = time.monotonic()
             if now - saved >= self.settings.training.checkpoint_seconds:
                 state.seconds, began, saved = state.seconds + now - began, now, now
                 self._save()
-            if stop.is_set():
-                break
         state.seconds += time.monotonic() - began
-        if state.position < len(batches):
-            return
-        self._finish_round(time.monotonic() - began)
+        if state.round_step == self.round_steps:
+            self._finish_round(time.monotonic() - started)
 
     def _finish_round(self, elapsed: float) -> None:
         state = self.state
@@ -170,8 +171,7 @@ class Trainer:
             self.best = {name: value.detach().clone() for name, value in self.method.named_parameters()}
         else:
             state.stale += 1
-        state.round, state.position, state.sums = state.round + 1, 0, {}
-        state.passes += self._passes_per_round
+        state.round, state.round_step, state.sums = state.round + 1, 0, {}
         self._next_phase()
         state.seconds += time.monotonic() - began
         for tracker in self.trackers:
@@ -204,14 +204,14 @@ class Trainer:
         if step.selected is not None:
             self.controller.update(step.selected, step.tokens)
         self._count(step, len(rows))
-        state.position, state.step = state.position + 1, state.step + 1
+        state.round_step, state.step = state.round_step + 1, state.step + 1
         for tracker in self.trackers:
             tracker.advance(step=state.step, phase=state.phase, tokens=step.tokens)
 
     def _backward(self, name: str, loss: Tensor, parameters: list[torch.nn.Parameter]) -> None:
         if not torch.isfinite(loss):
             raise TrainingError(
-                f"the {name}'s loss became {float(loss)} at step {self.state.step}; "
+                f"the {name}'s loss became {float(loss.detach())} at step {self.state.step}; "
                 "lower training.learning_rate or the weight that was changed last"
             )
         self.optimizers[name].zero_grad(set_to_none=True)
@@ -272,17 +272,21 @@ class Trainer:
             self.train.lengths, tokens=training.batch_tokens, documents=training.batch_documents, rng=rng
         )
 
-    def _round_batches(self) -> list[NDArray[np.int64]]:
-        """The batches of a round; each pass over the data has its own seed, so any round can be made again."""
-        batches: list[NDArray[np.int64]] = []
-        for number in range(self.state.passes, self.state.passes + self._passes_per_round):
-            batches += self._plan(np.random.default_rng([self.settings.seed, number]))
-        return batches
+    def _next_rows(self) -> NDArray[np.int64]:
+        """The next batch; each pass over the data has its own seed, so that any pass can be made again."""
+        state = self.state
+        if self._batches_of != state.data_pass:
+            self._batches = self._plan(np.random.default_rng([self.settings.seed, state.data_pass]))
+            self._batches_of = state.data_pass
+        rows = self._batches[state.position]
+        state.position += 1
+        if state.position == len(self._batches):
+            state.data_pass, state.position = state.data_pass + 1, 0
+        return rows
 
     def _total_steps(self) -> int:
         training = self.settings.training
-        rounds = training.warm_up_rounds + training.joint_rounds
-        return rounds * self._passes_per_round * len(self._plan(None))
+        return (training.warm_up_rounds + training.joint_rounds) * self.round_steps
 
     def _load_weights(self, weights: dict[str, Tensor]) -> None:
         with torch.no_grad():

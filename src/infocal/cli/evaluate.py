@@ -1,0 +1,116 @@
+"""``infocal evaluate``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from infocal.cli.options import FILE, Columns, columns, decoding, examples, skip_bad
+from infocal.cli.output import Voice
+
+if TYPE_CHECKING:
+    from infocal.report import Table
+
+__all__ = ["both_sides", "evaluate"]
+
+NAMES = {
+    "accuracy": "accuracy",
+    "macro_precision": "macro precision",
+    "macro_recall": "macro recall",
+    "macro_f1": "macro F1",
+    "mse": "mean squared error",
+    "mae": "mean absolute error",
+    "r2": "R²",
+}
+RATIONALE_NAMES = {
+    "precision": "token precision",
+    "recall": "token recall",
+    "f1": "token F1",
+    "macro_f1": "token F1, mean over texts",
+    "iou_f1": "span F1 (overlap of at least half)",
+    "auprc": "average precision of the token scores",
+    "gold_share": "share of words in the human's evidence",
+    "selected_share": "share of words selected",
+}
+
+
+@click.command(
+    short_help="Score a model on a file of labelled texts.",
+    epilog=examples("infocal evaluate model test.csv --text body --label stars --json figures.json"),
+)
+@click.argument("model", type=FILE)
+@click.argument("data", type=FILE)
+@columns
+@decoding
+@click.option("--json", "json_out", metavar="FILE|-", help="Write all figures as JSON; - for stdout, no tables.")
+@skip_bad
+def evaluate(
+    model: Path, data: Path, columns: Columns, choice: dict[str, Any], json_out: str | None, skip_bad: bool
+) -> None:
+    """Score MODEL on the labelled rows of DATA.
+
+    Rows that also have the human's evidence (--rationale) show how well the selected words agree with it.
+    """
+    from infocal.data.readers import BadRows
+    from infocal.rationalizer import load
+
+    bad_rows = BadRows(skip=skip_bad)
+    trained = load(model)
+    figures = trained.evaluate(columns.read(data, bad_rows), bad_rows=bad_rows, source=str(data), **choice)
+    _deliver(figures, json_out, bad_rows.summary())
+
+
+def _deliver(figures: Mapping[str, Any], json_out: str | None, note: str | None) -> None:
+    from infocal.files import write_text
+
+    voice = Voice()
+    if note:
+        voice.tell(note)
+    source = json.dumps(figures, ensure_ascii=False, indent=2)
+    if json_out == "-":
+        click.echo(source.encode("utf-8"))
+        return
+    for table in _tables(figures):
+        voice.result.print(table)
+    voice.say(_closing(figures))
+    if json_out is not None:
+        write_text(json_out, source + "\n")
+
+
+def _tables(figures: Mapping[str, Any]) -> Iterator[Table]:
+    from infocal.report import Table
+
+    yield both_sides(f"Predictions on {figures['n']:,} rows", figures, figures["full_text"])
+    if figures["rationale"] is not None:
+        scores = figures["rationale"]
+        rows = [(title, scores[name]) for name, title in RATIONALE_NAMES.items() if name in scores]
+        yield Table(f"Agreement with the human's evidence in {scores['n']:,} rows", ("", "value"), rows)
+    faithfulness = figures["faithfulness"]
+    rows = [
+        ("change with the selected words only (sufficiency, small is good)", faithfulness["sufficiency"]),
+        ("change without them (comprehensiveness, large is good)", faithfulness["comprehensiveness"]),
+    ]
+    yield Table("Does the prediction hang on the selected words?", ("", "value"), rows)
+
+
+def _closing(figures: Mapping[str, Any]) -> str:
+    parts = [
+        f"{100 * figures['selected']:.1f} % of the words selected ({100 * figures['requested']:.1f} % asked for)",
+        f"decoder {figures['decoder']}",
+        f"{figures['seconds']:.1f} s",
+    ]
+    if figures["texts_cut"]:
+        parts.append(f"{figures['texts_cut']:,} texts cut at the model's longest")
+    return ", ".join(parts)
+
+
+def both_sides(title: str, selection: Mapping[str, Any], full: Mapping[str, Any]) -> Table:
+    """The task's metrics from the selected words beside those from the full text."""
+    from infocal.report import Table
+
+    rows = [(shown, selection[name], full[name]) for name, shown in NAMES.items() if name in full]
+    return Table(title, ("", "selected words", "full text"), rows)

@@ -1,0 +1,102 @@
+"""Options that several verbs share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from infocal.data.readers import BadRows
+    from infocal.types import Document
+
+__all__ = ["DECODERS", "FILE", "Columns", "columns", "decoding", "examples", "skip_bad"]
+
+Verb = Callable[..., Any]
+
+DECODERS = ("average", "equal", "spans", "spans-equal")
+"""Those of ``infocal.decoding``, named again because importing that takes time."""
+
+FILE = click.Path(path_type=Path)
+"""Whether it exists is for the readers to say, with the exit code for data."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Columns:
+    """Which columns the user named; None where the usual name serves."""
+
+    text: str | None = None
+    label: str | None = None
+    rationale: str | None = None
+
+    def read(self, path: Path, bad_rows: BadRows, *, require_label: bool = True) -> Iterator[Document]:
+        """The documents of a file; a column that the user named must be there."""
+        from infocal.data.readers import read_documents
+
+        return read_documents(
+            path,
+            bad_rows=bad_rows,
+            text=self.text or "text",
+            label=self.label or "label",
+            rationale=self.rationale or "rationale",
+            require_label=require_label or self.label is not None,
+            require_rationale=self.rationale is not None,
+        )
+
+
+def examples(*lines: str) -> str:
+    """Commands to show at the end of a verb's help, one a line."""
+    title = "Example:" if len(lines) == 1 else "Examples:"
+    return "\n".join(("\b", title, *(f"  {line}" for line in lines)))
+
+
+def columns(verb: Verb) -> Verb:
+    """Add --text, --label and --rationale, which the verb gets as ``columns``."""
+
+    @wraps(verb)
+    def wrapped(*, text: str | None, label: str | None, rationale: str | None, **rest: Any) -> Any:
+        return verb(columns=Columns(text=text, label=label, rationale=rationale), **rest)
+
+    what = "Column of the human's evidence, lists of [start, end]  [default: rationale, if there]"
+    wrapped = click.option("--rationale", metavar="NAME", help=what)(wrapped)
+    wrapped = click.option("--label", metavar="NAME", help="Column of the label  [default: label]")(wrapped)
+    what = "Column of the text; a.b reaches into nested JSON  [default: text]"
+    return click.option("--text", metavar="NAME", help=what)(wrapped)
+
+
+def skip_bad(verb: Verb) -> Verb:
+    """Add --skip-bad."""
+    what = "Leave out rows that cannot be used, and count them."
+    return click.option("--skip-bad", is_flag=True, help=what)(verb)
+
+
+def decoding(verb: Verb) -> Verb:
+    """Add --decoder, --share and --span-cost, which the verb gets as ``choice``."""
+
+    @wraps(verb)
+    def wrapped(*, decoder: str, share: float | None, span_cost: float | None, **rest: Any) -> Any:
+        if span_cost is not None and not decoder.startswith("spans"):
+            raise click.UsageError("--span-cost needs --decoder spans or --decoder spans-equal")
+        return verb(choice={"decoder": decoder, "share": share, "span_cost": span_cost}, **rest)
+
+    what = "Cost of a span for the span decoders; more: fewer, longer spans  [default: fitted]"
+    at_least_zero = click.FloatRange(min=0)
+    wrapped = click.option("--span-cost", type=at_least_zero, callback=_finite, help=what)(wrapped)
+    what = "Share of words to select  [default: what the model was trained for]"
+    between = click.FloatRange(0, 1, min_open=True, max_open=True)
+    wrapped = click.option("--share", type=between, callback=_finite, help=what)(wrapped)
+    what = "Words: the share on average, or equal in each text; or whole spans."
+    return click.option(
+        "--decoder", type=click.Choice(DECODERS), default=DECODERS[0], show_default=True, help=what
+    )(wrapped)
+
+
+def _finite(ctx: click.Context, option: click.Parameter, value: float | None) -> float | None:
+    if value is not None and not math.isfinite(value):
+        raise click.BadParameter(f"{value} is not a finite number", ctx, option)
+    return value

@@ -1,0 +1,211 @@
+"""What ``infocal train`` does, step by step; heavy imports stay inside."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from infocal.cli.failures import INTERRUPTED
+from infocal.cli.options import Columns
+from infocal.cli.output import Voice, human_size, show
+from infocal.errors import SettingsError
+
+if TYPE_CHECKING:
+    from infocal.config import Settings
+    from infocal.rationalizer import Rationalizer
+    from infocal.training.preparation import Prepared
+    from infocal.training.tracking import Tracker
+    from infocal.types import Document
+
+__all__ = ["Request", "run"]
+
+EXAMPLES = 3
+LONGEST_EXAMPLE = 1200
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """The options of ``infocal train``."""
+
+    data: Path
+    out: Path
+    dev: Path | None
+    columns: Columns
+    task: str | None
+    select: float | None
+    vectors: Path | None
+    recipe: str
+    changes: tuple[str, ...]
+    seed: int | None
+    supervise: bool
+    skip_bad: bool
+    resume: bool
+    overwrite: bool
+    tensorboard: bool
+    threads: int | None
+    quiet: bool
+
+
+def run(request: Request) -> None:
+    """Train, save, and show what came out."""
+    voice = Voice(quiet=request.quiet)
+    settings = _settings(request)
+    if _nothing_to_do(request, voice):
+        return
+    if request.threads is not None:
+        import torch
+
+        torch.set_num_threads(request.threads)
+    prepared = _prepare(request, settings, voice)
+    model = _train(request, settings, prepared, voice)
+    interrupted = bool(model.record["training"]["interrupted"])
+    _save(model, request.out, keep_checkpoint=interrupted)
+    _report(request, model, prepared, voice)
+    if interrupted:
+        click.get_current_context().exit(INTERRUPTED)
+
+
+def _settings(request: Request) -> Settings:
+    from infocal.config import load_settings
+
+    changes = list(request.changes)
+    if request.supervise:
+        changes.insert(0, "loss.rationale_supervision=1.0")  # first, so that --set may give another weight
+    if request.vectors is not None:
+        changes.append(f"text.vectors={json.dumps(str(request.vectors))}")
+    return load_settings(request.recipe, changes, task=request.task, select=request.select, seed=request.seed)
+
+
+def _nothing_to_do(request: Request, voice: Voice) -> bool:
+    """Whether the run is already finished; SettingsError where training would destroy something."""
+    from infocal.storage import CHECKPOINT, HEADER, check_replaceable
+
+    out = request.out
+    check_replaceable(out)
+    if request.resume:
+        if (out / CHECKPOINT).is_file():
+            return False
+        if (out / HEADER).is_file() and not request.overwrite:
+            voice.say(f"The run in {out} is finished; there is nothing to resume.")
+            return True
+        voice.tell(f"There is no checkpoint in {out}; training starts anew.")
+    elif out.is_dir() and any(out.iterdir()) and not request.overwrite:
+        what = "the state of an interrupted run" if (out / CHECKPOINT).is_file() else "a model"
+        raise SettingsError(
+            f"{out} already holds {what}; use --resume to go on with an interrupted run, --overwrite to "
+            "replace it, or name another folder with --out"
+        )
+    return False
+
+
+def _prepare(request: Request, settings: Settings, voice: Voice) -> Prepared:
+    from infocal.data.readers import BadRows
+    from infocal.data.records import format_of
+    from infocal.training.preparation import prepare
+
+    bad_rows = BadRows(skip=request.skip_bad)
+    prepared = prepare(
+        request.columns.read(request.data, bad_rows),
+        None if request.dev is None else request.columns.read(request.dev, bad_rows),
+        settings,
+        bad_rows=bad_rows,
+        source=str(request.data),
+        dev_source=str(request.dev),
+        from_text=format_of(request.data) in (".csv", ".tsv"),
+    )
+    annotated = prepared.summary["annotated_rows"]
+    if settings.loss.rationale_supervision and not annotated:
+        raise SettingsError(
+            f"--supervise learns from human evidence, but no training row of {request.data} has any; "
+            "name its column with --rationale NAME, or leave --supervise out"
+        )
+    for note in prepared.notes:
+        voice.tell(note)
+    if annotated and not settings.loss.rationale_supervision:
+        voice.tell(
+            f"{annotated:,} training rows have human evidence; it is not learned from (--supervise does that), "
+            "it only serves to score models."
+        )
+    return prepared
+
+
+def _train(request: Request, settings: Settings, prepared: Prepared, voice: Voice) -> Rationalizer:
+    from infocal.files import write_text
+    from infocal.fitting import resolve_settings, train_prepared
+    from infocal.storage import CHECKPOINT, SETTINGS
+
+    write_text(request.out / SETTINGS, resolve_settings(settings, prepared).to_yaml())
+    if not request.resume:
+        (request.out / CHECKPOINT).unlink(missing_ok=True)
+    return train_prepared(
+        prepared,
+        settings,
+        trackers=_trackers(request, voice),
+        checkpoint=request.out / CHECKPOINT,
+        resume=request.resume,
+        tell=voice.tell,
+    )
+
+
+def _trackers(request: Request, voice: Voice) -> list[Tracker]:
+    from infocal.storage import CURVES, METRICS
+    from infocal.training.tracking import MetricsFile, ProgressBar, TensorBoard
+
+    trackers: list[Tracker] = [MetricsFile(request.out / METRICS)]
+    if voice.aside.is_terminal and not request.quiet:
+        trackers.append(ProgressBar(voice.aside))
+    if request.tensorboard:
+        trackers.append(TensorBoard(request.out / CURVES))
+    return trackers
+
+
+def _save(model: Rationalizer, out: Path, *, keep_checkpoint: bool) -> None:
+    from infocal.storage import CHECKPOINT
+
+    model.save(out)
+    if not keep_checkpoint:
+        (out / CHECKPOINT).unlink(missing_ok=True)
+
+
+def _report(request: Request, model: Rationalizer, prepared: Prepared, voice: Voice) -> None:
+    size = sum(path.stat().st_size for path in request.out.iterdir() if path.is_file())
+    seconds = model.record["training"]["seconds"]
+    voice.say(f"Model saved in {request.out} ({human_size(size)}, {seconds:.0f} s of training).", "bold")
+    results = model.record["results"]
+    if results:
+        _held_out_figures(results, len(prepared.dev), voice)
+    examples = list(islice(_examples(request, prepared), EXAMPLES))
+    if examples:
+        voice.say("\nSome held-out rows, with the words each prediction was made from:\n")
+        for explanation in model.explain_documents(examples):
+            show(voice.result, explanation)
+    folder = shlex.quote(str(request.out))
+    voice.say("Next:")
+    voice.say(f"infocal evaluate {folder} TEST_FILE")
+    voice.say(f"infocal explain {folder} 'a text of yours'")
+
+
+def _held_out_figures(results: dict[str, Any], rows: int, voice: Voice) -> None:
+    from infocal.cli.evaluate import both_sides
+    from infocal.markup import percent
+
+    title = f"{rows:,} held-out rows"
+    voice.result.print(both_sides(title, results["selection"], results["guide"]))
+    voice.say(f"Words selected: {percent(results['selected'])}")
+
+
+def _examples(request: Request, prepared: Prepared) -> Iterator[Document]:
+    """Held-out rows that fit a screen, read again from their file, which keeps no text in memory before."""
+    from infocal.data.readers import BadRows
+
+    held = set(prepared.dev.lines.tolist())
+    for document in request.columns.read(request.dev or request.data, BadRows(skip=True)):
+        if document.line in held and len(document.text) <= LONGEST_EXAMPLE:
+            yield document

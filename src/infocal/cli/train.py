@@ -1,0 +1,46 @@
+"""``infocal train``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from infocal.cli.options import FILE, columns, examples, skip_bad
+
+__all__ = ["train"]
+
+
+@click.command(
+    short_help="Train a model on a file of labelled texts.",
+    epilog=examples("infocal train reviews.csv --text body --label stars --out model"),
+)
+@click.argument("data", type=FILE)
+@click.option("--out", type=FILE, required=True, metavar="MODEL", help="Folder for the model.")
+@click.option("--dev", type=FILE, metavar="FILE", help="Rows that decide when to stop  [default: a part of DATA].")
+@columns
+@click.option("--task", type=click.Choice(["auto", "classify", "regress"]), help="What the labels are.")
+@click.option("--select", type=float, metavar="SHARE", help="Share of words to predict from  [default: 0.2].")
+@click.option("--vectors", type=FILE, metavar="FILE", help="Pretrained word vectors (text or .gz).")
+@click.option(
+    "--recipe", default="infocal", show_default=True, metavar="NAME|FILE", help="Settings to start from."
+)
+@click.option("--set", "changes", multiple=True, metavar="NAME=VALUE", help="Change one setting; repeatable.")
+@click.option("--seed", type=int, help="Seed of everything random  [default: 0].")
+@click.option("--supervise", is_flag=True, help="Also learn from the human's evidence where rows have it.")
+@skip_bad
+@click.option("--resume", is_flag=True, help="Go on with the interrupted run in MODEL.")
+@click.option("--overwrite", is_flag=True, help="Replace the model in MODEL.")
+@click.option("--tensorboard", is_flag=True, help="Write curves to MODEL/tensorboard.")
+@click.option("--threads", type=click.IntRange(min=1), help="Processor threads to use.")
+@click.option("--quiet", is_flag=True, help="Print nothing but the result and errors.")
+def train(data: Path, out: Path, **options: Any) -> None:
+    """Train a model on DATA and save it in the folder MODEL.
+
+    DATA is a .csv, .tsv, .jsonl (each also .gz) or .parquet file with a column of texts and one of labels.
+    Ctrl-C saves the best model so far; the same command with --resume goes on.
+    """
+    from infocal.cli.run import Request, run
+
+    run(Request(data=data, out=out, **options))

@@ -1,0 +1,1 @@
+"""The bricks: tensors in, tensors out; no files, no text, no configuration."""

@@ -1,0 +1,72 @@
+"""What many tests share: tiny settings, a tiny network, a tiny batch."""
+
+import numpy as np
+import pytest
+import torch
+
+from infocal.config import load_settings
+from infocal.methods import build_method
+from infocal.nn.embedding import TokenEmbedding
+from infocal.tasks import Classification, Regression
+from infocal.types import Batch
+
+TINY = {
+    "text.width": 12,
+    "encoder.hidden_width": 10,
+    "model.feature_width": 8,
+    "model.discriminator_width": 8,
+    "language_model.hidden_width": 8,
+    "training.least_round_steps": 4,
+    "training.warm_up_rounds": 1,
+    "training.most_round_steps": 6,
+    "training.joint_rounds": 2,
+    "training.batch_documents": 16,
+    "loss.calibration_window": 3,
+}
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Small tensors run faster on one thread, and two test processes share two cores."""
+    torch.set_num_threads(1)
+
+
+@pytest.fixture
+def tiny():
+    """Make tiny settings, with changes by dotted name."""
+
+    def make(**changes):
+        return load_settings("infocal", {**TINY, **{name.replace("__", "."): v for name, v in changes.items()}})
+
+    return make
+
+
+@pytest.fixture
+def network():
+    """Make an untrained network for given settings."""
+
+    def make(settings, *, scores=False, size=50, seed=0):
+        torch.manual_seed(seed)
+        task = Regression(0.0, 1.0, 0.1) if scores else Classification(("a", "b", "c"))
+        embedding = TokenEmbedding(size=size, width=settings.text.width)
+        return build_method(settings, embedding=embedding, task=task)
+
+    return make
+
+
+@pytest.fixture
+def batch():
+    """Five documents of different lengths."""
+    rng = np.random.default_rng(3)
+    lengths = torch.tensor([9, 3, 7, 1, 9])
+    mask = torch.arange(9) < lengths[:, None]
+    ids = torch.tensor(rng.integers(1, 50, size=(5, 9))) * mask
+    gold = torch.tensor(rng.integers(0, 2, size=(5, 9))).float() * mask
+    return Batch(
+        ids=ids,
+        mask=mask,
+        rows=torch.arange(5),
+        targets=torch.tensor([0, 1, 2, 0, 1]),
+        gold=gold,
+        annotated=torch.tensor([True, True, False, True, False]),
+    )

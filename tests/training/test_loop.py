@@ -1,0 +1,245 @@
+"""The loop: exact resume, honest stopping, two players, clean interrupts."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from infocal.data.readers import BadRows
+from infocal.data.toy import toy_reviews
+from infocal.errors import TrainingError
+from infocal.methods import build_method
+from infocal.training.checkpoint import read_checkpoint, write_checkpoint
+from infocal.training.loop import Trainer
+from infocal.training.preparation import build_embedding, prepare
+from infocal.training.tracking import MetricsFile, Tracker
+
+FULL = {"loss__imitation": 0.2, "training__checkpoint_seconds": 0.0}
+
+
+@pytest.fixture
+def run(tiny, tmp_path):
+    """Make a trainer on 120 toy reviews."""
+
+    def make(trackers=(), name="checkpoint.safetensors", identity="same", rows=120, **changes):
+        settings = tiny(**{**FULL, **changes})
+        prepared = prepare(toy_reviews(rows), None, settings, bad_rows=BadRows(skip=False))
+        torch.manual_seed(settings.seed)
+        method = build_method(
+            settings, embedding=build_embedding(prepared.vocabulary, None, settings), task=prepared.task
+        )
+        return Trainer(
+            method,
+            settings,
+            train=prepared.train,
+            dev=prepared.dev,
+            trackers=trackers,
+            checkpoint=tmp_path / name,
+            identity=identity,
+        )
+
+    return make
+
+
+def weights(trainer):
+    return {name: value.detach().clone() for name, value in trainer.method.named_parameters()}
+
+
+def same(one, other):
+    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+
+
+class StopAt(Tracker):
+    """Dies at a given step, as a crash would."""
+
+    def __init__(self, step):
+        self.step = step
+
+    def advance(self, *, step, phase, tokens):
+        if step == self.step:
+            raise RuntimeError("crash")
+
+
+def test_the_same_seed_gives_the_same_weights_bit_for_bit(run):
+    first, second, third = run(), run(name="b"), run(name="c", seed=1)
+    for trainer in (first, second, third):
+        trainer.run()
+    assert same(weights(first), weights(second))
+    assert not same(weights(first), weights(third))
+
+
+@pytest.mark.parametrize("step", [2, 5, 9, 14])
+def test_a_crash_at_any_step_then_resume_gives_the_same_weights(run, tmp_path, step):
+    whole = run(name="whole", trackers=[MetricsFile(tmp_path / "whole.jsonl")])
+    expected = whole.run()
+    crashed = run(trackers=[StopAt(step), MetricsFile(tmp_path / "parts.jsonl")])
+    with pytest.raises(RuntimeError, match="crash"):
+        crashed.run()
+    resumed = run(trackers=[MetricsFile(tmp_path / "parts.jsonl")])
+    result = resumed.run(resume=True)
+    assert same(weights(whole), weights(resumed))
+    assert whole.controller.offset == resumed.controller.offset
+
+    def rounds(history):
+        return [{name: value for name, value in record.items() if name != "seconds"} for record in history]
+
+    assert rounds(expected.history) == rounds(result.history)
+    lines = (tmp_path / "parts.jsonl").read_text().splitlines()
+    assert rounds(map(json.loads, lines)) == rounds(expected.history)
+
+
+def test_a_finished_run_resumes_to_itself(run):
+    first = run()
+    first.run()
+    again = run()
+    again.run(resume=True)
+    assert same(weights(first), weights(again))
+
+
+def test_a_checkpoint_of_another_run_is_refused(run):
+    run().run()
+    with pytest.raises(TrainingError, match="other data or settings"):
+        run(identity="another").run(resume=True)
+
+
+def test_a_damaged_or_newer_checkpoint_is_refused(run, tmp_path):
+    path = tmp_path / "checkpoint.safetensors"
+    path.write_bytes(b"not a checkpoint")
+    with pytest.raises(TrainingError, match="cannot be read"):
+        run().run(resume=True)
+    write_checkpoint(path, {"x": torch.zeros(1)}, {"format": 99})
+    with pytest.raises(TrainingError, match="format 99"):
+        run().run(resume=True)
+
+
+def test_the_best_round_is_kept(run):
+    trainer = run(training__joint_rounds=4, training__joint_patience=4, training__learning_rate=0.05)
+    result = trainer.run()
+    losses = [record["dev_loss"] for record in result.history if record["phase"] == "joint"]
+    assert len(losses) == 4
+    loss, _ = trainer._evaluate()
+    assert loss == pytest.approx(min(losses), abs=1e-6)
+
+
+def test_patience_ends_a_phase_early(run):
+    schedule = {"training__warm_up_rounds": 9, "training__least_round_steps": 1}
+    history = run(training__learning_rate=1e-9, **schedule).run().history
+    assert sum(record["phase"] == "warm_up" for record in history) < 9
+
+
+def test_interrupt_keeps_what_was_learned_and_can_go_on(run):
+    class Interrupt(Tracker):
+        def advance(self, *, step, phase, tokens):
+            if phase == "joint" and step == 10:
+                os.kill(os.getpid(), signal.SIGINT)
+
+    stopped = run(trackers=[Interrupt()])
+    result = stopped.run()
+    assert result.interrupted and result.trained
+    whole = run(name="whole")
+    whole.run()
+    resumed = run()
+    assert not resumed.run(resume=True).interrupted
+    assert same(weights(whole), weights(resumed))
+
+
+def test_an_exploding_loss_is_reported_not_saved(run):
+    trainer = run()
+    with torch.no_grad():
+        trainer.method.head.weight.fill_(float("nan"))
+    with pytest.raises(TrainingError, match="learning_rate"):
+        trainer.run()
+
+
+def test_small_data_makes_rounds_of_several_passes_and_large_data_of_a_part(run):
+    small = run(training__least_round_steps=40)
+    assert len(small._plan(None)) < small.round_steps == 40
+    large = run(training__most_round_steps=3, training__least_round_steps=1)
+    assert len(large._plan(None)) > large.round_steps == 3
+
+
+def test_every_row_is_seen_once_per_pass(run):
+    trainer = run()
+    seen = []
+    while trainer.state.data_pass == 0:
+        seen += trainer._next_rows().tolist()
+    assert sorted(seen) == list(range(len(trainer.train)))
+
+
+def test_rationales_of_the_held_out_rows_do_not_matter(run):
+    first, second = run(), run(name="b")
+    second.dev = replace(second.dev, gold=~np.asarray(second.dev.gold))
+    first.run()
+    second.run()
+    assert same(weights(first), weights(second))
+
+
+def test_training_leaves_the_global_random_state_alone(run):
+    torch.manual_seed(3)
+    before = torch.get_rng_state()
+    trainer = run()
+    state = torch.get_rng_state()
+    trainer.run()
+    assert torch.equal(state, torch.get_rng_state())
+    assert before is not state
+
+
+SCRIPT = """
+import sys
+from infocal.cli import main
+main(["train", sys.argv[1], "--out", sys.argv[2], "--select", "0.2", "--threads", "1",
+      "--set", "encoder.hidden_width=8", "--set", "text.width=8", "--set", "training.checkpoint_seconds=0",
+      "--set", "training.warm_up_rounds=2", "--set", "training.joint_rounds=2",
+      "--set", "training.least_round_steps=15",
+      *sys.argv[3:]])
+"""
+
+
+@pytest.mark.slow
+def test_kill_minus_nine_then_resume_gives_the_same_model(tmp_path):
+    from infocal.data.toy import write_toy
+
+    data = tmp_path / "reviews.jsonl"
+    write_toy(data, toy_reviews(300))
+
+    def start(out, *more):
+        return subprocess.Popen(
+            [sys.executable, "-c", SCRIPT, str(data), str(out), *more],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+
+    whole = start(tmp_path / "whole")
+    assert whole.wait(timeout=240) == 0, whole.stdout.read().decode()
+    kills, finished = 0, False
+    checkpoint = tmp_path / "killed" / "checkpoint.safetensors"
+    for kill in range(3):
+        process = start(tmp_path / "killed", *(["--resume"] if kill else []))
+        wanted = 8 + 17 * kill
+        while process.poll() is None and _steps(checkpoint) < wanted:
+            time.sleep(0.01)
+        if process.poll() is None:
+            process.kill()
+            kills += 1
+        process.wait()
+    process = start(tmp_path / "killed", "--resume")
+    assert process.wait(timeout=240) == 0, process.stdout.read().decode()
+    finished = True
+    assert finished and kills >= 2
+    one, other = ((tmp_path / name / "weights.safetensors").read_bytes() for name in ("whole", "killed"))
+    assert one == other
+
+
+def _steps(path: Path) -> int:
+    try:
+        return int(read_checkpoint(path)[1]["progress"]["step"])
+    except (TrainingError, OSError):
+        return 0

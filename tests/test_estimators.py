@@ -426,6 +426,7 @@ def test_a_grid_search_reaches_parameters_and_rationales():
     assert search.predict(pa.array(TEXTS[:5])).dtype == bool
 
 
+@pytest.mark.slow
 def test_parallel_cross_validation_gives_what_the_serial_one_gives():
     serial = cross_val_score(classifier(), TEXTS[:60], LABELS[:60], cv=2, error_score="raise")
     parallel = cross_val_score(classifier(), TEXTS[:60], LABELS[:60], cv=2, n_jobs=2, error_score="raise")

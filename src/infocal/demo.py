@@ -86,7 +86,10 @@ def _show(
 ) -> None:
     console.print("Test reviews, with the words each prediction was made from:\n")
     for explanation in shown:
-        console.print(explanation if console.is_terminal else str(explanation), soft_wrap=not console.is_terminal)
+        if console.is_terminal:
+            console.print(explanation)
+        else:
+            console.print(str(explanation), markup=False, soft_wrap=True)
         console.print()
     for table in _tables(results):
         console.print(table)

@@ -128,8 +128,8 @@ def resolve_settings(settings: Settings, prepared: Prepared) -> Settings:
 
 
 def calibration_window(median_tokens: float) -> int:
-    """The odd number of words over which attributions are averaged: evidence grows with the text, up to 9."""
-    return max(1, min(9, 2 * round((median_tokens / 8 - 1) / 2) + 1))
+    """The odd number of words over which attributions are averaged: evidence grows with the text, from 3 to 9."""
+    return max(3, min(9, 2 * round((median_tokens / 7 - 1) / 2) + 1))
 
 
 def _pretrain(method: Method, train: Corpus, settings: Settings) -> None:

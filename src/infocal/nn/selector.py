@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
+from infocal.losses.reductions import masked_mean
 from infocal.nn.encoders import build_encoder
 
 __all__ = ["Selector"]
@@ -11,6 +12,9 @@ __all__ = ["Selector"]
 
 class Selector(nn.Module):
     """Sel of the paper: an encoder and a linear layer per token.
+
+    The scores of a document are relative to their mean. Without that, a threshold that is the same for all documents
+    gives whole documents too much or too little: no objective compares tokens of different documents.
 
     Args:
         encoder: "rcnn", "lstm" or "gru".
@@ -31,7 +35,7 @@ class Selector(nn.Module):
         self.score = nn.Linear(self.encoder.output_width, 1)
 
     def forward(self, inputs: Tensor, mask: Tensor) -> Tensor:
-        """Log-odds of selecting each token.
+        """Log-odds of selecting each token, up to an offset that is the same for all documents.
 
         Args:
             inputs: (b, t, d).
@@ -40,5 +44,5 @@ class Selector(nn.Module):
         Returns:
             (b, t).
         """
-        scores: Tensor = self.score(self.dropout(self.encoder(inputs, mask)))
-        return scores.squeeze(-1)
+        scores: Tensor = self.score(self.dropout(self.encoder(inputs, mask))).squeeze(-1)
+        return scores - masked_mean(scores, mask).unsqueeze(-1)

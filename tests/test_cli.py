@@ -169,7 +169,7 @@ class TestTrain:
 
     def test_interrupt_keeps_the_best_model_and_resume_goes_on(self, folder, tmp_path):
         out = tmp_path / "model"
-        slow = ("--set", "training.joint_rounds=30", "--set", "training.joint_patience=30")
+        slow = ("--set", "training.joint_rounds=12", "--set", "training.joint_patience=12")
         words = command("train", folder / "train.jsonl", "--out", out, "--threads", 1, *TINY, *slow)
         process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         wait_for_joint_round(out / "metrics.jsonl", process)
@@ -185,7 +185,7 @@ class TestTrain:
         assert result.exit_code == 0, result.output
         assert not (out / "checkpoint.safetensors").exists()
         rounds = [json.loads(line)["round"] for line in (out / "metrics.jsonl").read_text().splitlines()]
-        assert rounds == [1, *range(1, 31)]
+        assert rounds == [1, *range(1, 13)]
 
 
 def wait_for_joint_round(metrics, process):

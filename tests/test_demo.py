@@ -61,5 +61,5 @@ def test_refuses_a_folder_with_other_files_before_it_trains(tmp_path):
     from infocal.errors import SettingsError
 
     (tmp_path / "thesis.tex").write_text("years of work")
-    with pytest.raises(SettingsError, match="thesis.tex"):
+    with pytest.raises(SettingsError, match=r"thesis\.tex"):
         demo.run_demo(tmp_path, tmp_path / "r.html", seed=0, rows=100, console=Console(file=io.StringIO()))

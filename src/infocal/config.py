@@ -73,6 +73,7 @@ class ModelSettings(_Frozen):
     feature_width: Count
     discriminator_width: Count
     input_dropout: Annotated[float, Field(ge=0, lt=1)]
+    token_dropout: Annotated[float, Field(ge=0, lt=1)]
 
 
 class GateSettings(_Frozen):
@@ -198,9 +199,7 @@ def load_settings(
 def _read_recipe(recipe: str | Path, *, seen: tuple[Path, ...]) -> dict[str, Any]:
     path = _find_recipe(recipe, beside=seen[-1].parent if seen else None)
     if path in seen:
-        raise SettingsError(
-            f"recipe {path.name} extends itself: {' -> '.join(p.name for p in (*seen, path))}"
-        )
+        raise SettingsError(f"recipe {path.name} extends itself: {' -> '.join(p.name for p in (*seen, path))}")
     try:
         values = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
     except (yaml.YAMLError, UnicodeDecodeError) as error:
@@ -269,9 +268,7 @@ def _explain(error: ValidationError) -> str:
     lines = []
     for problem in error.errors(include_url=False):
         names = [
-            str(part)
-            for part in problem["loc"]
-            if part not in {"float", "int"} and "literal" not in str(part)
+            str(part) for part in problem["loc"] if part not in {"float", "int"} and "literal" not in str(part)
         ]
         name = ".".join(names)
         if problem["type"] == "extra_forbidden":

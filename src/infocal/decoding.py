@@ -17,15 +17,15 @@ from infocal.evaluation.decoding import (
     select_share,
     select_spans,
     select_spans_exact,
-    suggest_span_cost,
 )
 
-__all__ = ["DECODERS", "Decoder", "Decoding", "fit_decoding"]
+__all__ = ["DECODERS", "Decoder", "Decoding", "fit_decoding", "suggest_span_cost"]
 
 Decoder = Literal["average", "equal", "spans", "spans-equal"]
 DECODERS: tuple[str, ...] = get_args(Decoder)
 
 SHARES = tuple(round(0.01 * step, 2) for step in range(1, 100))
+MANY_SENTENCES, SENTENCE_COST, PHRASE_COST = 4.0, 4.0, 0.5
 SPAN_SHARES = (0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.8)
 
 
@@ -64,6 +64,7 @@ class Decoding:
         decoder: str = "average",
         share: float | None = None,
         span_cost: float | None = None,
+        breaks: NDArray[np.bool_] | None = None,
     ) -> NDArray[np.bool_]:
         """Choose tokens; every document keeps at least one.
 
@@ -75,6 +76,7 @@ class Decoding:
             share: another share than the model was trained for.
             span_cost: another cost per span, as a multiple of the scores' standard deviation; for the span
                 decoders only. With "spans" the threshold is then fitted on the documents given.
+            breaks: (total,), tokens that begin a sentence; the span decoders keep spans to sentences.
         """
         wanted = self._share(share)
         if decoder == "average":
@@ -86,11 +88,11 @@ class Decoding:
             threshold = (
                 float(np.interp(wanted, self.span_shares, self.span_thresholds))
                 if span_cost is None
-                else fit_span_threshold(scores, offsets, share=wanted, span_cost=cost)
+                else fit_span_threshold(scores, offsets, share=wanted, span_cost=cost, breaks=breaks)
             )
-            return select_spans(scores, offsets, threshold=threshold, span_cost=cost)
+            return select_spans(scores, offsets, threshold=threshold, span_cost=cost, breaks=breaks)
         if decoder == "spans-equal":
-            return select_spans_exact(scores, offsets, share=wanted, span_cost=cost)
+            return select_spans_exact(scores, offsets, share=wanted, span_cost=cost, breaks=breaks)
         raise SettingsError(f"decoder {decoder!r} is unknown; choose from {', '.join(DECODERS)}")
 
     def _share(self, share: float | None) -> float:
@@ -117,9 +119,15 @@ class Decoding:
             raise ModelError(f"the model's decoding record is damaged: {error}") from None
 
 
-def fit_decoding(scores: NDArray[np.float32], offsets: NDArray[np.int64], *, share: float) -> Decoding:
+def fit_decoding(
+    scores: NDArray[np.float32],
+    offsets: NDArray[np.int64],
+    *,
+    share: float,
+    breaks: NDArray[np.bool_] | None = None,
+) -> Decoding:
     """Fit every threshold on held-out token scores; neither labels nor rationales are looked at."""
-    alpha = suggest_span_cost(scores, offsets, share)
+    alpha = suggest_span_cost(offsets, breaks)
     spread = float(np.std(scores)) or 1.0
     shares, span_shares = tuple(sorted({*SHARES, share})), tuple(sorted({*SPAN_SHARES, share}))
     return Decoding(
@@ -130,7 +138,17 @@ def fit_decoding(scores: NDArray[np.float32], offsets: NDArray[np.int64], *, sha
         spread=spread,
         span_shares=span_shares,
         span_thresholds=tuple(
-            fit_span_threshold(scores, offsets, share=value, span_cost=alpha * spread)
+            fit_span_threshold(scores, offsets, share=value, span_cost=alpha * spread, breaks=breaks)
             for value in span_shares
         ),
     )
+
+
+def suggest_span_cost(offsets: NDArray[np.int64], breaks: NDArray[np.bool_] | None) -> float:
+    """What a span should cost, as a multiple of the scores' standard deviation, judged by the texts alone.
+
+    In texts of many sentences evidence comes as whole sentences, and a high cost gathers it; in short ones it
+    comes as words and phrases, and a high cost only drags words along.
+    """
+    sentences = 1.0 if breaks is None else float(breaks.sum()) / max(1, len(offsets) - 1)
+    return SENTENCE_COST if sentences >= MANY_SENTENCES else PHRASE_COST

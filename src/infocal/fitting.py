@@ -157,7 +157,8 @@ def _finish(method: Method, prepared: Prepared, settings: Settings, result: Resu
     from infocal.training.inference import token_scores
 
     scores = token_scores(method, prepared.dev)
-    decoding = fit_decoding(scores, prepared.dev.offsets, share=settings.select)
+    breaks = prepared.dev.sentence_starts(prepared.vocabulary.sentence_ends())
+    decoding = fit_decoding(scores, prepared.dev.offsets, share=settings.select, breaks=breaks)
     record: dict[str, Any] = {
         "data": prepared.summary,
         "results": _results(result.history),

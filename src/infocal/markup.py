@@ -192,9 +192,7 @@ def _text_html(explanation: Explanation) -> str:
     parts: list[str] = []
     for selected, run in groupby(_pieces(explanation, with_tokens=True), key=lambda piece: piece.selected):
         inner = "".join(_gold_html(gold, group) for gold, group in groupby(run, key=lambda piece: piece.gold))
-        parts.append(
-            f'<mark class="infocal-selected" style="{MARK_STYLE}">{inner}</mark>' if selected else inner
-        )
+        parts.append(f'<mark class="infocal-selected" style="{MARK_STYLE}">{inner}</mark>' if selected else inner)
     return "".join(parts)
 
 

@@ -172,7 +172,12 @@ class Rationalizer:
 
         scores = token_scores(self.method, corpus)
         selected = self.decoding.select(
-            scores, corpus.offsets, decoder=decoder, share=share, span_cost=span_cost
+            scores,
+            corpus.offsets,
+            decoder=decoder,
+            share=share,
+            span_cost=span_cost,
+            breaks=corpus.sentence_starts(self.vocabulary.sentence_ends()),
         )
         return scores, selected, self._outputs(corpus, selected)
 
@@ -191,9 +196,7 @@ class Rationalizer:
     ) -> dict[str, Any] | None:
         if corpus.gold is None or corpus.annotated is None:
             return None
-        return rationale_scores(
-            selected, corpus.gold, corpus.offsets, annotated=corpus.annotated, scores=scores
-        )
+        return rationale_scores(selected, corpus.gold, corpus.offsets, annotated=corpus.annotated, scores=scores)
 
     def _labelled(self, documents: Iterable[Document], bad_rows: BadRows, source: str) -> Corpus:
         builder = self._builder(source)

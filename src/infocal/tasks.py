@@ -137,8 +137,7 @@ class Classification(Task):
         """Changes of the probability of the class that the selection gave."""
         answer = chosen.argmax(axis=1)[:, None]
         on_chosen, on_full, on_rest = (
-            np.take_along_axis(self.probabilities(logits), answer, axis=1)[:, 0]
-            for logits in (chosen, full, rest)
+            np.take_along_axis(self.probabilities(logits), answer, axis=1)[:, 0] for logits in (chosen, full, rest)
         )
         return {
             "sufficiency": sufficiency(on_full, on_chosen),
@@ -243,9 +242,7 @@ def fit_task(
     if kind == "classify":
         names = {class_name(label) for label in labels}
         return Classification(tuple(sorted(names, key=_natural)))
-    values = np.array(
-        [number(label, source=source, line=line) for label, line in zip(labels, lines, strict=True)]
-    )
+    values = np.array([number(label, source=source, line=line) for label, line in zip(labels, lines, strict=True)])
     low, high = float(values.min()), float(values.max())
     if low == high:
         raise DataError(
@@ -271,6 +268,4 @@ def task_from_json(record: Mapping[str, Any]) -> Task:
             return Regression(float(record["low"]), float(record["high"]), float(record["variance"]))
     except (KeyError, TypeError, ValueError) as error:
         raise ModelError(f"the model's task record is damaged: {error!r} in {dict(record)}") from None
-    raise ModelError(
-        f"the model's task {record['kind']!r} is unknown; this version knows classify and regress"
-    )
+    raise ModelError(f"the model's task {record['kind']!r} is unknown; this version knows classify and regress")

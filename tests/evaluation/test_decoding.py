@@ -15,7 +15,6 @@ from infocal.evaluation.decoding import (
     select_share,
     select_spans,
     select_spans_exact,
-    suggest_span_cost,
 )
 
 
@@ -157,13 +156,6 @@ def test_runs_end_where_a_document_ends():
     statistics = run_statistics([True, True, False, True, True, True], [0, 3, 4, 4, 6])
     assert statistics == decoding.RunStatistics(mean_run=5 / 3, runs_per_document=0.75, share=5 / 6)
     assert run_statistics([], [0]) == decoding.RunStatistics(mean_run=0.0, runs_per_document=0.0, share=0.0)
-
-
-def test_the_suggested_cost_tells_words_from_passages():
-    scores, offsets = corpus(4, documents=50, longest=60, shortest=40)
-    assert suggest_span_cost(scores, offsets, share=0.2) == 0.5
-    smooth = np.convolve(scores, np.ones(9), mode="same")
-    assert suggest_span_cost(smooth, offsets, 0.2) == 4.0
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import sys
 from array import array
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from itertools import chain
 from typing import Any
@@ -63,6 +64,18 @@ class Corpus:
             annotated=None if self.annotated is None else self.annotated[rows],
             cut=self.cut,
         )
+
+    def sentence_starts(self, ends: Sequence[int]) -> NDArray[np.bool_]:
+        """(total,) which tokens begin a document or follow a mark that ends a sentence.
+
+        Args:
+            ends: ids of such marks; of several in a row only the last ends the sentence.
+        """
+        mark = np.isin(self.ids, np.asarray(ends, dtype=np.int32))
+        starts = np.zeros(len(self.ids), dtype=np.bool_)
+        starts[1:] = mark[:-1] & ~mark[1:]
+        starts[self.offsets[:-1]] = True
+        return starts
 
     def fingerprint(self) -> str:
         """The SHA-256 of all that is in the corpus, in hexadecimal."""

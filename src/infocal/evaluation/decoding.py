@@ -23,7 +23,7 @@ from infocal.evaluation.ragged import (
     runs,
     sums,
 )
-from infocal.evaluation.span_search import Columns, best_spans, fill_budgets
+from infocal.evaluation.span_search import Columns, SpanCosts, best_spans, fill_budgets
 
 __all__ = [
     "RunStatistics",
@@ -34,11 +34,10 @@ __all__ = [
     "select_share",
     "select_spans",
     "select_spans_exact",
-    "suggest_span_cost",
 ]
 
 CHUNK_BYTES = 32_000_000
-BISECTIONS = 60
+BISECTIONS = 30
 
 
 def select_above(scores: ArrayLike, offsets: ArrayLike, *, threshold: float) -> Flags:
@@ -96,10 +95,25 @@ def select_share(scores: ArrayLike, offsets: ArrayLike, *, share: float) -> Flag
     return selected
 
 
-def select_spans(scores: ArrayLike, offsets: ArrayLike, *, threshold: float, span_cost: float) -> Flags:
+def select_spans(
+    scores: ArrayLike,
+    offsets: ArrayLike,
+    *,
+    threshold: float,
+    span_cost: float,
+    breaks: ArrayLike | None = None,
+) -> Flags:
     """Select the tokens that maximise sum(score - threshold) - span_cost * spans, exactly.
 
     Where selecting nothing is best, the document keeps its best single token.
+
+    Args:
+        scores: (total,).
+        offsets: (n + 1,).
+        threshold: what a token must bring.
+        span_cost: what a span costs.
+        breaks: (total,) bool, tokens that begin a sentence: a span that begins or ends inside a sentence costs
+            ``span_cost`` more at that end, and one that goes on into the next sentence counts as two.
 
     Returns:
         (total,) bool.
@@ -107,11 +121,19 @@ def select_spans(scores: ArrayLike, offsets: ArrayLike, *, threshold: float, spa
     _check_cost(span_cost)
     places = as_offsets(offsets)
     values = as_scores(scores, places)
-    found = best_spans(values, Columns.of(places), threshold=threshold, span_cost=span_cost)
+    costs = SpanCosts.of(span_cost, values.size, _as_breaks(breaks, places))
+    found = best_spans(values, Columns.of(places), threshold=threshold, costs=costs)
     return _keep_one(found, values, places)
 
 
-def fit_span_threshold(scores: ArrayLike, offsets: ArrayLike, *, share: float, span_cost: float) -> float:
+def fit_span_threshold(
+    scores: ArrayLike,
+    offsets: ArrayLike,
+    *,
+    share: float,
+    span_cost: float,
+    breaks: ArrayLike | None = None,
+) -> float:
     """The threshold with which `select_spans` selects ``share`` of all tokens as nearly as possible.
 
     What is selected never grows with the threshold, so bisection finds it.
@@ -121,11 +143,12 @@ def fit_span_threshold(scores: ArrayLike, offsets: ArrayLike, *, share: float, s
     places = as_offsets(offsets)
     values = _some(as_scores(scores, places))
     columns, wanted = Columns.of(places), share * values.size
-    low, high = float(values.min()) - span_cost - 1.0, float(values.max())
+    costs = SpanCosts.of(span_cost, values.size, _as_breaks(breaks, places))
+    low, high = float(values.min()) - 3 * span_cost - 1.0, float(values.max())
     best, best_gap = low, np.inf
     for _ in range(BISECTIONS):
         middle = low + (high - low) / 2
-        found = best_spans(values, columns, threshold=middle, span_cost=span_cost)
+        found = best_spans(values, columns, threshold=middle, costs=costs)
         count = int(_keep_one(found, values, places).sum())
         if abs(count - wanted) < best_gap:
             best, best_gap = middle, abs(count - wanted)
@@ -135,7 +158,14 @@ def fit_span_threshold(scores: ArrayLike, offsets: ArrayLike, *, share: float, s
     return best
 
 
-def select_spans_exact(scores: ArrayLike, offsets: ArrayLike, *, share: float, span_cost: float) -> Flags:
+def select_spans_exact(
+    scores: ArrayLike,
+    offsets: ArrayLike,
+    *,
+    share: float,
+    span_cost: float,
+    breaks: ArrayLike | None = None,
+) -> Flags:
     """Select exactly max(1, round(share * n)) tokens of every document, the best at a cost per span.
 
     Maximises sum(score) - span_cost * spans by dynamic programming over (tokens used, inside a span or
@@ -151,12 +181,13 @@ def select_spans_exact(scores: ArrayLike, offsets: ArrayLike, *, share: float, s
     lengths = np.diff(places)
     order = np.argsort(-lengths, kind="stable")
     order = order[lengths[order] > 0]
+    costs = SpanCosts.of(span_cost, values.size, _as_breaks(breaks, places))
     selected = np.zeros(values.size, dtype=np.bool_)
     while order.size:
         length, width = int(lengths[order[0]]), int(budgets[order[0]]) + 1
         size = max(1, CHUNK_BYTES // (length * 2 * -(-width // 8) + 64 * width))
         columns = Columns.of(places, order[:size])
-        fill_budgets(selected, values, columns, budgets[order[:size]], span_cost=span_cost)
+        fill_budgets(selected, values, columns, budgets[order[:size]], costs=costs)
         order = order[size:]
     return selected
 
@@ -188,17 +219,6 @@ def run_statistics(selected: ArrayLike, offsets: ArrayLike) -> RunStatistics:
     )
 
 
-def suggest_span_cost(scores: ArrayLike, offsets: ArrayLike, share: float) -> float:
-    """A cost per span, in standard deviations of the scores, found without human labels.
-
-    Tokens drawn at random have a mean run of 1 / (1 - share). If the best tokens hardly lie closer
-    together than that, the evidence is single words and a high cost would force neighbours in: 0.5;
-    otherwise the evidence is passages: 4.0.
-    """
-    mean_run = run_statistics(select_share(scores, offsets, share=share), offsets).mean_run
-    return 0.5 if mean_run * (1.0 - share) < 1.4 else 4.0
-
-
 def _check_share(share: float) -> None:
     if not 0.0 < share <= 1.0:
         raise SettingsError(f"share is {share}; allowed: a number above 0 and up to 1")
@@ -207,6 +227,10 @@ def _check_share(share: float) -> None:
 def _check_cost(span_cost: float) -> None:
     if not 0.0 <= span_cost < np.inf:
         raise SettingsError(f"span_cost is {span_cost}; allowed: a finite number from 0 upwards")
+
+
+def _as_breaks(breaks: ArrayLike | None, offsets: Integers) -> Flags | None:
+    return None if breaks is None else as_flags(breaks, offsets)
 
 
 def _some(values: Floats) -> Floats:

@@ -62,9 +62,7 @@ class RationaleCounts:
     average_precision_sum: float
 
     def __add__(self, other: RationaleCounts) -> RationaleCounts:
-        return RationaleCounts(
-            *(getattr(self, item.name) + getattr(other, item.name) for item in fields(self))
-        )
+        return RationaleCounts(*(getattr(self, item.name) + getattr(other, item.name) for item in fields(self)))
 
     def scores(self) -> dict[str, float | int | None] | None:
         """The scores by name; None if no document is annotated."""
@@ -115,9 +113,7 @@ def count_rationales(
     places = as_offsets(offsets)
     chosen = np.asarray(annotated, dtype=np.bool_)
     if chosen.shape != (places.size - 1,):
-        raise DataError(
-            f"annotated of shape {chosen.shape}", allowed=f"({places.size - 1},), one per document"
-        )
+        raise DataError(f"annotated of shape {chosen.shape}", allowed=f"({places.size - 1},), one per document")
     keep = chosen[owners(places)]
     flags, truth = as_flags(selected, places)[keep], as_flags(gold, places)[keep]
     values = as_scores(scores, places)[keep]

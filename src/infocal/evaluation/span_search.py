@@ -12,7 +12,7 @@ import numpy as np
 
 from infocal.evaluation.ragged import Flags, Floats, Integers
 
-__all__ = ["Columns", "best_spans", "fill_budgets"]
+__all__ = ["Columns", "SpanCosts", "best_spans", "fill_budgets"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +40,38 @@ class Columns:
         return cls(offsets[:-1][chosen], ordered, active.astype(np.int64))
 
 
-def best_spans(values: Floats, columns: Columns, *, threshold: float, span_cost: float) -> Flags:
-    """Maximise sum(value - threshold) - span_cost * spans in every document: (total,) bool, maybe none.
+@dataclass(frozen=True, slots=True)
+class SpanCosts:
+    """What spans cost at each token.
+
+    Attributes:
+        start: (total,) to begin a span with this token.
+        stay: (total,) to go on from the token before to this one.
+        end: (total,) to have ended with the token before; a document's end is free.
+    """
+
+    start: Floats
+    stay: Floats
+    end: Floats
+
+    @classmethod
+    def of(cls, span_cost: float, size: int, breaks: Flags | None) -> SpanCosts:
+        """A cost per span; with ``breaks`` spans also keep to sentences.
+
+        Args:
+            span_cost: what each span costs.
+            size: total number of tokens.
+            breaks: (total,) tokens that begin a sentence. A span that begins or ends inside a sentence then costs
+                ``span_cost`` more at that end, and one that goes on into the next sentence counts as two.
+        """
+        if breaks is None:
+            return cls(np.full(size, span_cost), np.zeros(size), np.zeros(size))
+        inner = span_cost * ~breaks
+        return cls(span_cost + inner, span_cost * breaks, inner)
+
+
+def best_spans(values: Floats, columns: Columns, *, threshold: float, costs: SpanCosts) -> Flags:
+    """Maximise sum(value - threshold) - costs of the spans in every document: (total,) bool, maybe none.
 
     Viterbi's algorithm with two states, inside a span and outside.
     """
@@ -51,10 +81,11 @@ def best_spans(values: Floats, columns: Columns, *, threshold: float, span_cost:
     came_inside = np.empty((2, values.size), dtype=np.bool_)  # [state now, token]: was it inside before
     for position, count in enumerate(columns.active):
         place = columns.starts[:count] + position
-        stay, start, skip = inside[:count], outside[:count] - span_cost, outside[:count]
+        stay, end = inside[:count] - costs.stay[place], inside[:count] - costs.end[place]
+        start, skip = outside[:count] - costs.start[place], outside[:count]
         came_inside[1, place] = stay >= start
-        came_inside[0, place] = stay > skip
-        inside[:count], outside[:count] = gains[place] + np.maximum(stay, start), np.maximum(stay, skip)
+        came_inside[0, place] = end > skip
+        inside[:count], outside[:count] = gains[place] + np.maximum(stay, start), np.maximum(end, skip)
     state = inside > outside
     selected = np.zeros(values.size, dtype=np.bool_)
     for position in range(columns.active.size - 1, -1, -1):
@@ -66,16 +97,16 @@ def best_spans(values: Floats, columns: Columns, *, threshold: float, span_cost:
 
 
 def fill_budgets(
-    selected: Flags, values: Floats, columns: Columns, budgets: Integers, *, span_cost: float
+    selected: Flags, values: Floats, columns: Columns, budgets: Integers, *, costs: SpanCosts
 ) -> None:
-    """Mark exactly ``budgets`` tokens of each document, maximising sum(value) - span_cost * spans.
+    """Mark exactly ``budgets`` tokens of each document, maximising sum(value) - costs of the spans.
 
     Args:
         selected: (total,) bool, written into.
         values: (total,) scores.
         columns: the documents of this chunk.
         budgets: (n,) tokens to mark in each, at most its length.
-        span_cost: what each span costs.
+        costs: what spans cost.
     """
     width = int(budgets.max()) + 1
     inside = np.full((budgets.size, width), -np.inf)
@@ -83,11 +114,12 @@ def fill_budgets(
     outside[:, 0] = 0.0
     came_inside = []  # per position (2, documents, budget) as bits
     for position, count in enumerate(columns.active):
-        gain = values[columns.starts[:count] + position, None]
-        before, skip = inside[:count], outside[:count]
-        start = skip - span_cost
-        came_inside.append(np.packbits(np.stack((before > skip, before >= start)), axis=-1))
-        now, out = np.maximum(before, start), np.maximum(before, skip)
+        place = columns.starts[:count] + position
+        gain, skip = values[place, None], outside[:count]
+        stay, end = inside[:count] - costs.stay[place, None], inside[:count] - costs.end[place, None]
+        start = skip - costs.start[place, None]
+        came_inside.append(np.packbits(np.stack((end > skip, stay >= start)), axis=-1))
+        now, out = np.maximum(stay, start), np.maximum(end, skip)
         inside[:count, 1:], inside[:count, 0], outside[:count] = gain + now[:, :-1], -np.inf, out
     rows = np.arange(budgets.size)
     used = budgets.copy()

@@ -35,9 +35,7 @@ def selection_information(
     return masked_sum(divergence, mask) if reduction == "sum" else masked_mean(divergence, mask)
 
 
-def guider_information(
-    mean: Tensor, deviation: Tensor, *, reduction: Literal["mean", "sum"] = "mean"
-) -> Tensor:
+def guider_information(mean: Tensor, deviation: Tensor, *, reduction: Literal["mean", "sum"] = "mean") -> Tensor:
     """0.5 (mu^2 + sigma^2 - 1 - 2 log sigma): the paper's L_mi (Eq. mi), KL of the features to N(0, 1).
 
     Args:

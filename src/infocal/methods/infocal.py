@@ -46,7 +46,7 @@ class InfoCal(Method):
         self.settings = settings
         self.task = task
         self.embedding = embedding
-        self.input_dropout = nn.Dropout(model.input_dropout)
+        self.input_dropout = nn.Sequential(nn.Dropout(model.input_dropout), nn.Dropout1d(model.token_dropout))
         self.selector = Selector(**sizes)  # type: ignore[arg-type]
         self.guider = Reader(**sizes, feature_width=model.feature_width)  # type: ignore[arg-type]
         self.predictor = (
@@ -68,9 +68,7 @@ class InfoCal(Method):
         weights = {
             "prediction": loss.prediction,
             "guidance": loss.guidance,
-            "selection_information": (
-                self.settings.controller.information_weight if pinned is None else pinned
-            ),
+            "selection_information": (self.settings.controller.information_weight if pinned is None else pinned),
             "guider_information": loss.guider_information,
             "imitation": loss.imitation,
             "fluency": loss.fluency,

@@ -37,9 +37,7 @@ def binary_gumbel(logits: Tensor, *, temperature: float, noise: float, generator
     return hard + (relaxed - relaxed.detach())
 
 
-def positional_gumbel(
-    logits: Tensor, mask: Tensor, *, temperature: float, generator: Generator | None
-) -> Tensor:
+def positional_gumbel(logits: Tensor, mask: Tensor, *, temperature: float, generator: Generator | None) -> Tensor:
     """The mask as printed (Eq. maski): a softmax over the positions of (log p_i + Gumbel noise) / tau.
 
     Its values sum to 1 over a document and are never exactly 0: an option for study, not for use.

@@ -24,9 +24,7 @@ class Selector(nn.Module):
         dropout: between layers and on the states.
     """
 
-    def __init__(
-        self, *, encoder: str, input_width: int, hidden_width: int, layers: int, dropout: float
-    ) -> None:
+    def __init__(self, *, encoder: str, input_width: int, hidden_width: int, layers: int, dropout: float) -> None:
         super().__init__()
         self.encoder = build_encoder(
             encoder, input_width=input_width, hidden_width=hidden_width, layers=layers, dropout=dropout

@@ -19,6 +19,10 @@ _HAN_END = regex.compile(r"\p{Han}\Z")
 _ENDING = 3
 
 
+SENTENCE_ENDS = (".", "!", "?", ";", "…", "。", "；", "？", "！", "।", "؟", "۔")
+"""Marks that end a sentence; normalised ones are looked up, so full-width forms need no entry of their own."""
+
+
 @dataclass(frozen=True, eq=False)
 class Vocabulary:
     """The ids: 0 is padding, then come ``unknown_buckets`` ids for unknown words, then the words.
@@ -97,6 +101,10 @@ class Vocabulary:
 
     def _bucket(self, word: str) -> int:
         return 1 + zlib.crc32(coarse_key(word).encode("utf-8", "surrogatepass")) % self.unknown_buckets
+
+    def sentence_ends(self) -> list[int]:
+        """The ids of the marks that end a sentence."""
+        return [self._known[mark] for mark in SENTENCE_ENDS if mark in self._known]
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for JSON."""

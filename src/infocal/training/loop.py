@@ -130,9 +130,7 @@ class Trainer:
             elif self.state.phase == "joint":
                 self.method.begin_joint()
             for tracker in self.trackers:
-                tracker.start(
-                    total_steps=self._total_steps(), step=self.state.step, history=self.state.history
-                )
+                tracker.start(total_steps=self._total_steps(), step=self.state.step, history=self.state.history)
             try:
                 while not self.state.done and not stop.is_set():
                     self._round(stop)

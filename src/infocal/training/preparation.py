@@ -139,9 +139,7 @@ def _read(
         except DataError as error:
             bad_rows.report(error)
     if not len(builder):
-        raise DataError(
-            "there is no row that can be used", allowed="rows with a text and a label", source=source
-        )
+        raise DataError("there is no row that can be used", allowed="rows with a text and a label", source=source)
     return builder
 
 
@@ -175,9 +173,7 @@ def _dev_corpus(
         else:
             targets.append(target)
     if not targets:
-        raise DataError(
-            "there is no row that can be used", allowed="rows with a text and a label", source=source
-        )
+        raise DataError("there is no row that can be used", allowed="rows with a text and a label", source=source)
     return builder.finish(vocabulary, task.target_array(targets))
 
 

@@ -92,9 +92,7 @@ class ProgressBar(Tracker):
         if self._progress is not None and self._task is not None:
             rate = self._tokens / max(time.monotonic() - self._began, 1e-9)
             name = phase.replace("_", "-")
-            self._progress.update(
-                self._task, completed=step, description=name, rate=f"{rate / 1000:.1f}k words/s"
-            )
+            self._progress.update(self._task, completed=step, description=name, rate=f"{rate / 1000:.1f}k words/s")
 
     def round(self, record: Mapping[str, Any]) -> None:
         """Print one line of what the round reached on the held-out part."""

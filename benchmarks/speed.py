@@ -59,7 +59,7 @@ def measure_fill(data: Path) -> None:
     fill_of("log-normal", mixed)
 
 
-def untrained(documents: list) -> object:  # noqa: ANN001
+def untrained(documents: list) -> object:
     """A model with the default sizes; speed does not depend on what it learned."""
     from infocal.config import load_settings
     from infocal.fitting import fit
@@ -78,7 +78,7 @@ def measure_explain(data: Path, *, repeats: int = 5) -> None:
     texts = [document.text for document in documents]
 
     def plain() -> None:
-        for _, corpus in model._chunks(iter(documents), None, "texts"):  # noqa: SLF001
+        for _, corpus in model._chunks(iter(documents), None, "texts"):
             full_text_outputs(model.method, corpus)
 
     times: dict[str, list[float]] = {"explain": [], "predict": [], "plain": []}
@@ -94,7 +94,8 @@ def measure_explain(data: Path, *, repeats: int = 5) -> None:
     found = {name: statistics.median(values) for name, values in times.items()}
     print("explaining 2,000 reviews of about 60 tokens (<= 2.3x the full-text classifier wanted)")
     for name, seconds in found.items():
-        print(f"  {name:12} {len(texts) / seconds:8.0f} documents/s  {seconds / found['plain']:.2f}x the plain cost")
+        ratio = seconds / found["plain"]
+        print(f"  {name:12} {len(texts) / seconds:8.0f} documents/s  {ratio:.2f}x the plain cost")
 
 
 def measure_memory() -> None:
@@ -130,7 +131,8 @@ def measure_memory() -> None:
         found.append(json.loads(output.stdout))
         print("  {rows:8,} rows: encoded corpus {corpus:6.1f} MB, peak {trained:7.1f} MB".format(**found[-1]))
     growth = found[1]["trained"] - found[0]["trained"]
-    print(f"  peak grew by {growth:.0f} MB, the encoded corpus by {found[1]['corpus'] - found[0]['corpus']:.0f} MB")
+    corpus = found[1]["corpus"] - found[0]["corpus"]
+    print(f"  peak grew by {growth:.0f} MB, the encoded corpus by {corpus:.0f} MB")
 
 
 def main() -> None:

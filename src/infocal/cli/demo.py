@@ -13,7 +13,7 @@ __all__ = ["demo"]
 
 
 @click.command(
-    short_help="Train on built-in reviews and show the evidence, in about a minute.",
+    short_help="Train on built-in reviews and show the evidence.",
     epilog=examples("infocal demo --out demo-model --report report.html"),
 )
 @click.option(

@@ -13,8 +13,8 @@ __all__ = ["Selector"]
 class Selector(nn.Module):
     """Sel of the paper: an encoder and a linear layer per token.
 
-    The scores of a document are relative to their mean. Without that, a threshold that is the same for all documents
-    gives whole documents too much or too little: no objective compares tokens of different documents.
+    The scores of a document are relative to their mean. Without that, a threshold that is the same for all
+    documents gives whole documents too much or too little: no objective compares tokens of different ones.
 
     Args:
         encoder: "rcnn", "lstm" or "gru".

@@ -3,8 +3,8 @@
     python benchmarks/quality.py run --data ../shared/data --vectors ../shared/vectors/glove-100d.txt.gz
     python benchmarks/quality.py report
 
-Every run is one JSON file in ``benchmarks/results``; runs that are there already are skipped, so the command can be
-stopped and started again. Nothing is chosen on test or on rationale labels: the settings are the package's
+Every run is one JSON file in ``benchmarks/results``; runs that are there already are skipped, so the command can
+be stopped and started again. Nothing is chosen on test or on rationale labels: the settings are the package's
 defaults, the share is the one stated here.
 """
 
@@ -41,6 +41,7 @@ class Job:
 
     @property
     def name(self) -> str:
+        """The name of its result file."""
         vectors = "glove" if self.vectors else "none"
         rows = f"-rows{self.rows}" if self.rows else ""
         return f"{self.data}-{self.label}-{self.select:g}-{vectors}{rows}-seed{self.seed}"

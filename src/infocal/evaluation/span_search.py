@@ -66,8 +66,8 @@ class SpanCosts:
         """
         if breaks is None:
             return cls(np.full(size, span_cost), np.zeros(size), np.zeros(size))
-        inner = span_cost * ~breaks
-        return cls(span_cost + inner, span_cost * breaks, inner)
+        inner = np.where(breaks, 0.0, span_cost).astype(np.float64)
+        return cls(inner + span_cost, span_cost - inner, inner)
 
 
 def best_spans(values: Floats, columns: Columns, *, threshold: float, costs: SpanCosts) -> Flags:

@@ -47,6 +47,8 @@ def atomic_folder(path: str | Path) -> Iterator[Path]:
             path.rename(old)
         partial.rename(path)
     finally:
+        if old.exists() and not path.exists():
+            old.rename(path)
         shutil.rmtree(partial, ignore_errors=True)
         shutil.rmtree(old, ignore_errors=True)
 

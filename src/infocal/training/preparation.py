@@ -222,7 +222,7 @@ def _notes(
             f"{len(train):,} training rows are little data: expect figures that change with --seed, and "
             "look at several explanations before you trust one."
         )
-    if cut := train.cut + dev.cut:
+    if cut := train.cut + (0 if split else dev.cut):  # parts of one corpus both count the whole's
         notes.append(
             f"{cut:,} texts are longer than {settings.text.max_tokens:,} tokens; the model reads their "
             "beginning only (--set text.max_tokens=N changes that)."

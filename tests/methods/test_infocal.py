@@ -128,7 +128,7 @@ def test_the_selector_starts_from_the_guider(tiny, network):
 
 
 def test_a_step_is_a_function_of_batch_conditions_and_weights(tiny, network, batch):
-    method = network(tiny(encoder__dropout=0.0, model__input_dropout=0.0))
+    method = network(tiny(encoder__dropout=0.0, model__input_dropout=0.0, model__token_dropout=0.0))
     first, second = (method.step(batch, joint(seed=5)).objectives for _ in range(2))
     assert all(torch.equal(first[name], second[name]) for name in first)
     other = method.step(batch, joint(seed=6)).objectives

@@ -160,7 +160,7 @@ def test_an_exploding_loss_is_reported_not_saved(run):
 
 
 def test_small_data_makes_rounds_of_several_passes_and_large_data_of_a_part(run):
-    small = run(training__least_round_steps=40)
+    small = run(training__least_round_steps=40, training__most_round_steps=100)
     assert len(small._plan(None)) < small.round_steps == 40
     large = run(training__most_round_steps=3, training__least_round_steps=1)
     assert len(large._plan(None)) > large.round_steps == 3

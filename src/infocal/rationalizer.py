@@ -21,6 +21,7 @@ from infocal.evaluation.rationales import rationale_scores
 from infocal.tasks import Task
 from infocal.text.segmentation import Segmenter
 from infocal.text.vocabulary import Vocabulary
+from infocal.training.preparation import encode_labelled
 from infocal.types import Document, Explanation, Span, merge_spans
 
 if TYPE_CHECKING:
@@ -199,19 +200,15 @@ class Rationalizer:
         return rationale_scores(selected, corpus.gold, corpus.offsets, annotated=corpus.annotated, scores=scores)
 
     def _labelled(self, documents: Iterable[Document], bad_rows: BadRows, source: str) -> Corpus:
-        builder = self._builder(source)
-        targets: list[float] = []
-        for document in documents:
-            try:
-                target = self.task.encode(document.label, source=source, line=document.line)
-                builder.add(document)
-            except DataError as error:
-                bad_rows.report(error)
-            else:
-                targets.append(target)
-        if not targets:
-            raise DataError("there is no row to score", allowed="rows with a text and a label", source=source)
-        return builder.finish(self.vocabulary, self.task.target_array(targets))
+        return encode_labelled(
+            documents,
+            segmenter=self.segmenter,
+            vocabulary=self.vocabulary,
+            task=self.task,
+            max_tokens=self.settings.text.max_tokens,
+            source=source,
+            bad_rows=bad_rows,
+        )
 
     def _builder(self, source: str) -> CorpusBuilder:
         return CorpusBuilder(self.segmenter, max_tokens=self.settings.text.max_tokens, source=source)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-import signal
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,6 +30,7 @@ from infocal.training.checkpoint import (
 )
 from infocal.training.controller import RateController
 from infocal.training.inference import full_text_outputs, outputs, token_scores
+from infocal.training.interrupts import stop_on_interrupt
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -123,7 +122,7 @@ class Trainer:
 
     def run(self, *, resume: bool = False) -> Result:
         """Train to the end, or until interrupted; the method then has the best weights found."""
-        with torch.random.fork_rng(devices=[]), _stop_on_interrupt() as stop:
+        with torch.random.fork_rng(devices=[]), stop_on_interrupt() as stop:
             torch.manual_seed(self.settings.seed)
             if resume and self.checkpoint is not None and self.checkpoint.exists():
                 self._restore()
@@ -334,23 +333,3 @@ def _to_json(value: float) -> float | None:
 
 def _from_json(value: float | None) -> float:
     return math.inf if value is None else value
-
-
-@contextmanager
-def _stop_on_interrupt() -> Iterator[threading.Event]:
-    """Turn the first Ctrl-C into a flag, so that a step is never cut in two; a second one interrupts."""
-    stop = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield stop
-        return
-
-    def handle(number: int, frame: object) -> None:
-        if stop.is_set():
-            raise KeyboardInterrupt
-        stop.set()
-
-    previous = signal.signal(signal.SIGINT, handle)
-    try:
-        yield stop
-    finally:
-        signal.signal(signal.SIGINT, previous)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from infocal.config import Settings
     from infocal.nn.embedding import TokenEmbedding
 
-__all__ = ["Prepared", "build_embedding", "prepare"]
+__all__ = ["Prepared", "build_embedding", "encode_labelled", "prepare"]
 
 SAMPLE = 200
 LITTLE_DATA = 1000
@@ -95,21 +95,52 @@ def prepare(
     vocabulary, vectors = _vocabulary(builder.counts(), settings)
     corpus = replace(builder.finish(vocabulary).subset(keep), targets=targets)
     if dev_documents is None:
-        rows, held = split_rows(
-            targets,
-            share=settings.training.dev_share,
-            seed=settings.seed,
-            stratify=True,
-        )
+        rows, held = split_rows(targets, share=settings.training.dev_share, seed=settings.seed, stratify=True)
         train, dev = corpus.subset(rows), corpus.subset(held)
     else:
-        train, dev = (
-            corpus,
-            _dev_corpus(dev_documents, cut, vocabulary, task, settings, source=dev_source, bad_rows=bad_rows),
+        train = corpus
+        dev = encode_labelled(
+            dev_documents,
+            segmenter=cut,
+            vocabulary=vocabulary,
+            task=task,
+            max_tokens=settings.text.max_tokens,
+            source=dev_source,
+            bad_rows=bad_rows,
         )
     notes = _notes(cut, train, dev, settings, split=dev_documents is None, bad_rows=bad_rows)
     summary = _summary(train, dev, task, vocabulary, cut)
     return Prepared(cut, vocabulary, vectors, task, train, dev, summary, notes)
+
+
+def encode_labelled(
+    documents: Iterable[Document],
+    *,
+    segmenter: Segmenter,
+    vocabulary: Vocabulary,
+    task: Task,
+    max_tokens: int,
+    source: str,
+    bad_rows: BadRows,
+) -> Corpus:
+    """Encode rows whose vocabulary and task are known already: held-out rows, rows to score.
+
+    Raises:
+        DataError: no row can be used, or one cannot and ``bad_rows`` does not skip it.
+    """
+    builder = CorpusBuilder(segmenter, max_tokens=max_tokens, source=source)
+    targets: list[float] = []
+    for document in documents:
+        try:
+            target = task.encode(document.label, source=source, line=document.line)
+            builder.add(document)
+        except DataError as error:
+            bad_rows.report(error)
+        else:
+            targets.append(target)
+    if not targets:
+        raise DataError(NO_ROW, allowed=A_ROW, source=source)
+    return builder.finish(vocabulary, task.target_array(targets))
 
 
 def build_embedding(vocabulary: Vocabulary, vectors: Vectors | None, settings: Settings) -> TokenEmbedding:
@@ -150,31 +181,6 @@ def _usable_rows(
         return np.arange(len(builder))
     names = [class_name(label) for label in builder.labels]
     return check_classes(names, builder.lines, source=source, bad_rows=bad_rows)
-
-
-def _dev_corpus(
-    documents: Iterable[Document],
-    segmenter: Segmenter,
-    vocabulary: Vocabulary,
-    task: Task,
-    settings: Settings,
-    *,
-    source: str,
-    bad_rows: BadRows,
-) -> Corpus:
-    builder = CorpusBuilder(segmenter, max_tokens=settings.text.max_tokens, source=source)
-    targets: list[float] = []
-    for document in documents:
-        try:
-            target = task.encode(document.label, source=source, line=document.line)
-            builder.add(document)
-        except DataError as error:
-            bad_rows.report(error)
-        else:
-            targets.append(target)
-    if not targets:
-        raise DataError("there is no row that can be used", allowed="rows with a text and a label", source=source)
-    return builder.finish(vocabulary, task.target_array(targets))
 
 
 def _vocabulary(counts: dict[str, int], settings: Settings) -> tuple[Vocabulary, Vectors | None]:

@@ -60,6 +60,6 @@ def pretrain_language_model(
             torch.autograd.backward(value)
             torch.nn.utils.clip_grad_norm_(model.parameters(), settings.training.clip)
             optimizer.step()
-            total, batches = total + float(value), batches + 1
+            total, batches = total + float(value.detach()), batches + 1
     model.requires_grad_(False)
     return total / max(batches, 1)

@@ -1,0 +1,61 @@
+"""Settings: recipes extend one another, changes are checked, errors list the choices."""
+
+import pytest
+
+from infocal.config import Settings, load_settings, recipe_names
+from infocal.errors import SettingsError
+
+
+@pytest.mark.parametrize("name", recipe_names())
+def test_every_recipe_is_valid_and_survives_yaml(name, tmp_path):
+    settings = load_settings(name)
+    path = tmp_path / "again.yaml"
+    path.write_text(settings.to_yaml(), encoding="utf-8")
+    assert load_settings(path) == settings
+
+
+def test_recipes_extend_and_changes_come_last(tmp_path):
+    (tmp_path / "base.yaml").write_text("select: 0.4\nencoder: {kind: lstm}\n", encoding="utf-8")
+    child = tmp_path / "child.yaml"
+    child.write_text("extends: base.yaml\nencoder: {hidden_width: 7}\n", encoding="utf-8")
+    settings = load_settings(child, ["loss.imitation=0.5"], seed=9)
+    assert (settings.select, settings.encoder.kind, settings.encoder.hidden_width) == (0.4, "lstm", 7)
+    assert (settings.loss.imitation, settings.seed) == (0.5, 9)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("loss.imitatoin=1", "did you mean 'imitation'"),
+        ("lose.imitation=1", "did you mean 'loss'"),
+        ("encoder.kind=cnn", "rcnn"),
+        ("select=1.5", "select"),
+        ("loss=3", "group of settings"),
+        ("training.clip", "name=value"),
+        ("training.learning_rate=.nan", "finite"),
+    ],
+)
+def test_wrong_changes_say_what_is_allowed(change, message):
+    with pytest.raises(SettingsError, match=message):
+        load_settings("infocal", [change])
+
+
+def test_unknown_recipes_broken_yaml_and_circles(tmp_path):
+    with pytest.raises(SettingsError, match="infocal"):
+        load_settings("nothing")
+    broken = tmp_path / "broken.yaml"
+    broken.write_text("a: [", encoding="utf-8")
+    with pytest.raises(SettingsError, match="not a YAML"):
+        load_settings(broken)
+    loop = tmp_path / "loop.yaml"
+    loop.write_text("extends: loop.yaml\n", encoding="utf-8")
+    with pytest.raises(SettingsError, match="extends itself"):
+        load_settings(loop)
+
+
+def test_settings_are_frozen_and_know_no_other_names():
+    settings = load_settings()
+    with pytest.raises(ValueError, match="frozen"):
+        settings.select = 0.9
+    with pytest.raises(SettingsError, match="there is no setting 'colour'"):
+        Settings.parse({**settings.model_dump(), "colour": "red"})

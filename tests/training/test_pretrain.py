@@ -1,0 +1,38 @@
+"""The vector language model learns what follows what."""
+
+import math
+
+import torch
+
+from infocal.data.readers import BadRows
+from infocal.data.toy import toy_reviews
+from infocal.methods import build_method
+from infocal.training.preparation import build_embedding, prepare
+from infocal.training.pretrain import pretrain_language_model
+
+
+def test_it_beats_a_model_that_knows_nothing_and_leaves_the_vectors_alone(tiny):
+    settings = tiny(loss__fluency=0.1, language_model__passes=3, language_model__learning_rate=0.01)
+    prepared = prepare(toy_reviews(200), None, settings, bad_rows=BadRows(skip=False))
+    torch.manual_seed(0)
+    embedding = build_embedding(prepared.vocabulary, None, settings)
+    with torch.no_grad():
+        embedding.free.mul_(10)
+    method = build_method(settings, embedding=embedding, task=prepared.task)
+    before = embedding.free.detach().clone()
+    loss = pretrain_language_model(method.language_model, embedding, prepared.train, settings)
+    assert loss < 0.8 * 2 * math.log(2)
+    assert torch.equal(before, embedding.free)
+    assert not any(p.requires_grad for p in method.language_model.parameters())
+
+
+def test_it_is_reproducible(tiny):
+    settings = tiny(loss__fluency=0.1)
+    prepared = prepare(toy_reviews(80), None, settings, bad_rows=BadRows(skip=False))
+    losses = []
+    for _ in range(2):
+        torch.manual_seed(0)
+        embedding = build_embedding(prepared.vocabulary, None, settings)
+        method = build_method(settings, embedding=embedding, task=prepared.task)
+        losses.append(pretrain_language_model(method.language_model, embedding, prepared.train, settings))
+    assert losses[0] == losses[1]

@@ -9,29 +9,7 @@ from infocal.fitting import fit
 from infocal.rationalizer import load
 from infocal.types import Document
 
-FILLER = [
-    "the",
-    "a",
-    "of",
-    "and",
-    "in",
-    "on",
-    "at",
-    "we",
-    "they",
-    "it",
-    "was",
-    "had",
-    "went",
-    "came",
-    "saw",
-    "table",
-    "door",
-    "road",
-    "river",
-    "night",
-    "day",
-]
+FILLER = tuple("the a of and in on at we they it was had went came saw table door road".split())  # noqa: SIM905
 PHRASES = {
     "yes": ["truly wonderful supper", "quite splendid supper", "wonderful splendid dinner"],
     "no": ["truly dreadful supper", "quite horrid supper", "dreadful horrid dinner"],

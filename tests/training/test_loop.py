@@ -210,30 +210,27 @@ def test_kill_minus_nine_then_resume_gives_the_same_model(tmp_path):
     data = tmp_path / "reviews.jsonl"
     write_toy(data, toy_reviews(300))
 
-    def start(out, *more):
-        return subprocess.Popen(
-            [sys.executable, "-c", SCRIPT, str(data), str(out), *more],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-        )
+    log = tmp_path / "log.txt"
 
-    whole = start(tmp_path / "whole")
-    assert whole.wait(timeout=240) == 0, whole.stdout.read().decode()
-    kills, finished = 0, False
+    def start(out, *more):
+        with log.open("ab") as stream:
+            return subprocess.Popen(
+                [sys.executable, "-c", SCRIPT, str(data), str(out), *more], stdout=stream, stderr=stream
+            )
+
+    assert start(tmp_path / "whole").wait(timeout=240) == 0, log.read_text()
+    kills = 0
     checkpoint = tmp_path / "killed" / "checkpoint.safetensors"
     for kill in range(3):
         process = start(tmp_path / "killed", *(["--resume"] if kill else []))
-        wanted = 8 + 17 * kill
-        while process.poll() is None and _steps(checkpoint) < wanted:
+        while process.poll() is None and _steps(checkpoint) < 8 + 17 * kill:
             time.sleep(0.01)
         if process.poll() is None:
             process.kill()
             kills += 1
         process.wait()
-    process = start(tmp_path / "killed", "--resume")
-    assert process.wait(timeout=240) == 0, process.stdout.read().decode()
-    finished = True
-    assert finished and kills >= 2
+    assert kills >= 2
+    assert start(tmp_path / "killed", "--resume").wait(timeout=240) == 0, log.read_text()
     one, other = ((tmp_path / name / "weights.safetensors").read_bytes() for name in ("whole", "killed"))
     assert one == other
 

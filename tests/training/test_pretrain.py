@@ -12,7 +12,8 @@ from infocal.training.pretrain import pretrain_language_model
 
 
 def test_it_beats_a_model_that_knows_nothing_and_leaves_the_vectors_alone(tiny):
-    settings = tiny(loss__fluency=0.1, language_model__passes=3, language_model__learning_rate=0.01)
+    sizes = {"text__width": 32, "language_model__hidden_width": 32}
+    settings = tiny(loss__fluency=0.1, language_model__passes=10, language_model__learning_rate=0.01, **sizes)
     prepared = prepare(toy_reviews(200), None, settings, bad_rows=BadRows(skip=False))
     torch.manual_seed(0)
     embedding = build_embedding(prepared.vocabulary, None, settings)

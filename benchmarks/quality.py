@@ -165,7 +165,11 @@ def run_one(job: Job, data: Path, vectors: Path, threads: int, changes: list[str
         import itertools
 
         rows = list(itertools.islice(read("test"), 20))
-        examples = [{**e.to_dict(), "tokens": None} for e in model.explain_documents(rows, decoder="spans")]
+        kept = ("label", "prediction", "rationale", "share")  # the texts themselves stay where they are
+        examples = [
+            {name: value for name, value in explanation.to_dict().items() if name in kept}
+            for explanation in model.explain_documents(rows, decoder="spans")
+        ]
     return {
         "job": asdict(job),
         "changes": changes,

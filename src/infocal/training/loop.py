@@ -137,7 +137,7 @@ class Trainer:
                 for tracker in self.trackers:
                     tracker.finish()
             self._save()
-        trained = self.state.phase == "joint" and self.state.step > 0
+        trained = self.state.phase == "joint" and self.state.round + self.state.round_step > 0
         if self.best:
             self._load_weights(self.best)
         return Result(self.state.history, self.state.seconds, stop.is_set() and not self.state.done, trained)

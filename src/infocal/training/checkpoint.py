@@ -32,13 +32,15 @@ def write_checkpoint(path: Path, tensors: Mapping[str, Tensor], values: Mapping[
 
 def read_checkpoint(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Read back what :func:`write_checkpoint` wrote; TrainingError if it is something else."""
-    from safetensors import SafetensorError, safe_open
+    from safetensors import SafetensorError
+    from safetensors.torch import load
 
     try:
-        with safe_open(path, framework="pt") as stream:
-            values = json.loads((stream.metadata() or {})["infocal"])
-            tensors = {name: stream.get_tensor(name) for name in stream.keys()}  # noqa: SIM118
-    except (SafetensorError, KeyError, json.JSONDecodeError, OSError) as error:
+        content = path.read_bytes()  # once: the file may be replaced while it is being read
+        header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+        values = json.loads(header["__metadata__"]["infocal"])
+        tensors = load(content)
+    except (SafetensorError, KeyError, TypeError, ValueError, OSError) as error:
         raise TrainingError(
             f"{path} cannot be read as a checkpoint ({error}); train anew without --resume"
         ) from None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -98,7 +98,6 @@ class Output:
         logits: (b, c), the predictor's output.
         guide_features: the guider's feature vector, from the full text; None if not asked for.
         guide_logits: (b, c), the guider's output; None if not asked for.
-        extras: what one method needs beyond this, by name.
     """
 
     selection: Selection
@@ -106,7 +105,6 @@ class Output:
     logits: Tensor
     guide_features: Features | None = None
     guide_logits: Tensor | None = None
-    extras: dict[str, Tensor] = field(default_factory=dict)
 
 
 def merge_spans(tokens: Sequence[Span], selected: Sequence[bool]) -> tuple[Span, ...]:

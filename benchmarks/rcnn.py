@@ -88,7 +88,11 @@ def medians(works: dict[str, Work], *, repeats: int, clock: Callable[[], float])
 def compare(size: Size, *, repeats: int, clock: Callable[[], float]) -> None:
     """Print the table of the paper's size."""
     stepwise = StepwiseRCNN(input_width=size.inputs, hidden_width=size.hidden)
-    works = {"rcnn, step by step": training_step(stepwise, size, masked=False), **candidates(size)}
+    works = {
+        "rcnn, step by step": training_step(stepwise, size, masked=True),
+        "  its bare equations": training_step(stepwise, size, masked=False),
+        **candidates(size),
+    }
     edge = 2048
     found = medians({**works, "peak": product(edge=edge)}, repeats=repeats, clock=clock)
     peak = 2 * edge**3 / found["peak"]
@@ -98,11 +102,13 @@ def compare(size: Size, *, repeats: int, clock: Callable[[], float]) -> None:
     print(f"{'forward + backward':22}{'ms':>8}{'speed':>9}{'of peak':>9}")
     for name in works:
         speed = found["rcnn, step by step"] / found[name]
-        share = f"{size.rcnn_flops / found[name] / peak:9.0%}" if name.startswith("rcnn") else f"{'':9}"
+        share = f"{size.rcnn_flops / found[name] / peak:9.0%}" if name not in ("lstm", "gru") else f"{'':9}"
         print(f"{name:22}{found[name] * 1e3:8.0f}{speed:8.2f}x{share}")
     floor = size.rcnn_flops / peak
     print(f"matrix-product peak {peak / 1e9:.0f} GFLOP/s; at that rate the RCNN's products alone take")
     print(f"{floor * 1e3:.0f} ms, so no cell can be more than {found['rcnn, step by step'] / floor:.2f}x faster")
+    bare = found["  its bare equations"] / found["rcnn"]
+    print(f"against the bare equations, which cannot read padded batches, the RCNN is {bare:.2f}x faster")
 
 
 def survey(sizes: list[Size], *, repeats: int, clock: Callable[[], float]) -> None:

@@ -1,9 +1,12 @@
 """The RCNN of Lei et al. (2016) as its equations are written: modules called for each token.
 
-What `infocal.nn.rcnn` is measured and tested against; it knows nothing of padding.
+What `infocal.nn.rcnn` is measured and tested against. Given a mask it keeps its states on padding, as a cell must
+that reads batches of texts from both ends; without one it is the bare equations.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
@@ -41,20 +44,27 @@ class StepwiseRCNN(nn.Module):
         self.hidden_width = hidden_width
         self.cells = nn.ModuleList(Cell(input_width, hidden_width) for _ in range(2))
 
-    def _read(self, cell: nn.Module, tokens: tuple[Tensor, ...]) -> list[Tensor]:
+    def _read(self, cell: nn.Module, tokens: Sequence[Tensor], real: Sequence[Tensor] | None) -> list[Tensor]:
         zero = tokens[0].new_zeros(tokens[0].shape[0], self.hidden_width)
         states, outputs = (zero, zero, zero), []
-        for token in tokens:
-            states = cell(token, states)
+        for step, token in enumerate(tokens):
+            found = cell(token, states)
+            if real is None:
+                states = found
+            else:
+                here = real[step]
+                states = tuple(here * new + (1 - here) * old for new, old in zip(found, states, strict=True))
             outputs.append(states[0])
         return outputs
 
-    def forward(self, inputs: Tensor) -> Tensor:
-        """(b, t, d) -> (b, t, 2h)."""
+    def forward(self, inputs: Tensor, mask: Tensor | None = None) -> Tensor:
+        """(b, t, d), maybe with (b, t) bool -> (b, t, 2h), 0 on padding."""
         tokens = inputs.unbind(1)
-        onward = self._read(self.cells[0], tokens)
-        back = self._read(self.cells[1], tokens[::-1])[::-1]
-        return torch.cat((torch.stack(onward, 1), torch.stack(back, 1)), 2)
+        real = None if mask is None else mask.unsqueeze(2).to(inputs.dtype).unbind(1)
+        onward = self._read(self.cells[0], tokens, real)
+        back = self._read(self.cells[1], tokens[::-1], None if real is None else real[::-1])[::-1]
+        states = torch.cat((torch.stack(onward, 1), torch.stack(back, 1)), 2)
+        return states if mask is None else states * mask.unsqueeze(2)
 
     def copy_from(self, weight: Tensor, recurrent: Tensor, gate_bias: Tensor, output_bias: Tensor) -> None:
         """Take over the parameters of `infocal.nn.rcnn.BidirectionalRCNN`."""

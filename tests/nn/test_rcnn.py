@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 import torch
 
-from infocal.nn import reading_order
+from infocal.nn import rcnn
 from infocal.nn.rcnn import BidirectionalRCNN
-from infocal.nn.reading_order import ReadingOrder, reversed_positions
+from infocal.nn.reading_order import reversed_positions
 
 STEPWISE = Path(__file__).parents[2] / "benchmarks" / "stepwise_rcnn.py"
 
@@ -28,7 +28,7 @@ def layer():
 @pytest.fixture(params=[1, 6, 1024])
 def block_rows(request, monkeypatch):
     """Blocks of one step, of two steps, and one block for everything."""
-    monkeypatch.setattr(reading_order, "ROWS_PER_BLOCK", request.param)
+    monkeypatch.setattr(rcnn, "ROWS_PER_BLOCK", request.param)
 
 
 @pytest.fixture(scope="module")
@@ -70,12 +70,14 @@ def test_states_follow_the_equations_in_both_directions(layer, block_rows):
         assert (states[number, length:] == 0).all()
 
 
-def test_gradients_equal_those_of_the_step_by_step_cell(layer, stepwise, block_rows):
+@pytest.mark.parametrize("lengths", [(7, 7, 7), (7, 3, 1)])
+def test_gradients_equal_those_of_the_step_by_step_cell(layer, stepwise, block_rows, lengths):
     reference = stepwise(input_width=4, hidden_width=3).double()
     reference.copy_from(layer.weight, layer.recurrent, layer.gate_bias, layer.output_bias)
     inputs = torch.randn(3, 7, 4, dtype=torch.float64, requires_grad=True)
     outside = torch.randn(3, 7, 6, dtype=torch.float64)
-    states, expected = layer(inputs, torch.ones(3, 7, dtype=torch.bool)), reference(inputs)
+    mask = mask_of(*lengths)
+    states, expected = layer(inputs, mask), reference(inputs, None if mask.all() else mask)
     torch.testing.assert_close(states, expected)
     (expected_inputs,) = torch.autograd.grad((expected * outside).sum(), inputs, retain_graph=True)
     (expected * outside).sum().backward(inputs=list(reference.parameters()))
@@ -172,5 +174,5 @@ def test_reversed_positions_turn_words_and_leave_padding():
 
 
 def test_blocks_cover_every_step_once(block_rows):
-    blocks = ReadingOrder.from_mask(mask_of(7, 3, 2)).blocks()
+    blocks = rcnn._blocks(7, 3)
     assert [step for start, end in blocks for step in range(start, end)] == list(range(7))

@@ -7,12 +7,16 @@ A bigram cell with an adaptive gate (*Rationalizing Neural Predictions*, EMNLP 2
     c2_t = l_t * c2_{t-1} + (1 - l_t) * (c1_{t-1} + W_2 x_t)
     h_t  = tanh(c2_t + b2)
 
-Shapes: b documents, t tokens, d inputs, h hidden units; k steps in a block; the axis of length 2 that comes
-first is the direction (reading on, reading back).
+Shapes: b documents, t tokens, d inputs, h hidden units; k steps in a block; an axis of length 2 is the
+direction (reading on, reading back). At step s the first direction reads token s, the second token t - 1 - s:
+tensors with the tokens of both directions in their order in the text are walked from both ends, so that nothing
+has to be gathered or turned round. Reading back, a padded document begins with its padding; its memories stay at
+their first value until its last word comes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,63 +24,99 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from infocal.nn.reading_order import ReadingOrder
-
 __all__ = ["BidirectionalRCNN"]
+
+ROWS_PER_BLOCK = 2048
+"""Tokens projected at once: enough rows for a full-speed matrix product, few enough to stay in the cache."""
 
 _tanh_gradient = torch.ops.aten.tanh_backward.grad_input
 
 
+def _blocks(tokens: int, documents: int) -> list[tuple[int, int]]:
+    """The steps in blocks [start, end) of about ``ROWS_PER_BLOCK`` tokens."""
+    size = max(1, ROWS_PER_BLOCK // max(1, documents))
+    return [(start, min(start + size, tokens)) for start in range(0, tokens, size)]
+
+
+def _from_both_ends(tensor: Tensor) -> list[Tensor]:
+    """(2, n, b, ...) -> n views (2, b, ...): the i-th has place i of the first half, place n - 1 - i of the second."""
+    _, count, *rest = tensor.shape
+    _, step, *strides = tensor.stride()
+    start = tensor.storage_offset()
+    return [
+        tensor.as_strided((2, *rest), ((2 * (count - place) - 1) * step, *strides), start + place * step)
+        for place in range(count)
+    ]
+
+
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """What the steps of one block leave for the gradient.
+    """What the steps of one block leave for the gradient; the last three have the value before the block too.
 
     Attributes:
         gates: (k, 2, b, h), l.
-        unigrams: (k + 1, 2, b, h), c1, the one before the block first.
-        bigrams: (k + 1, 2, b, h), c2 + b2, the one before the block first.
+        unigrams: (k + 1, 2, b, h), c1.
+        bigrams: (k + 1, 2, b, h), c2 + b2.
+        states: (2, k + 1, b, h), h; of the second direction the value before the block is the last.
     """
 
     gates: Tensor
     unigrams: Tensor
     bigrams: Tensor
+    states: Tensor
 
     @classmethod
-    def empty(cls, steps: int, unigram: Tensor, bigram: Tensor) -> _Block:
-        """A block to fill, with the memories (2, b, h) from which it starts."""
-        gates = unigram.new_empty(steps, *unigram.shape)
-        block = cls(gates, *(unigram.new_empty(steps + 1, *unigram.shape) for _ in range(2)))
-        block.unigrams[0], block.bigrams[0] = unigram, bigram
-        return block
+    def empty(cls, steps: int, memories: tuple[Tensor, Tensor, Tensor]) -> _Block:
+        """A block to fill, with c1, c2 + b2 and h (2, b, h) before it."""
+        like = memories[0]
+        _, *rest = like.shape
+        gates, unigrams, bigrams = (like.new_empty(steps + extra, *like.shape) for extra in (0, 1, 1))
+        states = like.new_empty(2, steps + 1, *rest)
+        unigrams[0], bigrams[0], states[0, 0], states[1, -1] = *memories[:2], *memories[2]
+        return cls(gates, unigrams, bigrams, states)
+
+    def last(self) -> tuple[Tensor, Tensor, Tensor]:
+        """c1, c2 + b2 and h after the block."""
+        return self.unigrams[-1], self.bigrams[-1], torch.stack((self.states[0, -1], self.states[1, 0]))
 
 
 def _read_block(
-    projected: Tensor, block: _Block, states: Tensor, recurrent: Tensor, biases: tuple[Tensor, Tensor]
+    projected: Tensor, block: _Block, recurrent: Tensor, output_bias: Tensor, absent: list[Tensor | None]
 ) -> None:
-    """Run the recurrence over one block, filling ``block`` and ``states``.
+    """Run the recurrence over one block, filling it.
 
     Args:
-        projected: (2, k, b, 3, h), W_l x, W_1 x, W_2 x; overwritten.
+        projected: (2, k, b, 3, h), W_l x + b, W_1 x, W_2 x + b2.
         block: with the memories before it.
-        states: (2, k + 1, b, h), the state before the block first.
         recurrent: (2, h, h), the transpose of U.
-        biases: (2, 1, h) each, b and b2.
+        output_bias: (1, h), b2 reading back.
+        absent: k times (b, 1) bool, where reading back is still in the padding; None where nowhere.
     """
-    gate_bias, output_bias = biases
-    to_gate, to_unigram, to_bigram = (part.unbind(1) for part in projected.unbind(3))
-    unigram, bigram, state = block.unigrams.unbind(0), block.bigrams.unbind(0), states.unbind(1)
-    scratch = torch.empty_like(unigram[0])
+    to_gate, to_unigram, to_bigram = (_from_both_ends(part) for part in projected.unbind(3))
+    unigram, bigram, state = block.unigrams.unbind(0), block.bigrams.unbind(0), _from_both_ends(block.states)
+    candidate = torch.empty_like(unigram[0])
     for step, gate in enumerate(block.gates.unbind(0)):
-        torch.add(to_gate[step].baddbmm_(state[step], recurrent), gate_bias, out=gate).sigmoid_()
+        torch.baddbmm(to_gate[step], state[step], recurrent, out=gate).sigmoid_()
         torch.lerp(to_unigram[step], unigram[step], gate, out=unigram[step + 1])
-        torch.add(to_bigram[step], unigram[step], out=scratch).add_(output_bias)
-        torch.lerp(scratch, bigram[step], gate, out=bigram[step + 1])
+        torch.add(to_bigram[step], unigram[step], out=candidate)
+        torch.lerp(candidate, bigram[step], gate, out=bigram[step + 1])
+        gone = absent[step]
+        if gone is not None:
+            unigram[step + 1][1].masked_fill_(gone, 0)
+            torch.where(gone, output_bias, bigram[step + 1][1], out=bigram[step + 1][1])
         torch.tanh(bigram[step + 1], out=state[step + 1])
+        if gone is not None:
+            state[step + 1][1].masked_fill_(gone, 0)
 
 
 def _return_block(
-    gradient: Tensor, carried: tuple[Tensor, Tensor], block: _Block, states: Tensor, recurrent: Tensor, out: Tensor
-) -> tuple[Tensor, Tensor]:
+    gradient: Tensor,
+    carried: tuple[Tensor, Tensor],
+    block: _Block,
+    recurrent: Tensor,
+    absent: list[Tensor | None],
+    out: Tensor,
+) -> tuple[Tensor, Tensor, Tensor]:
     """Run the recurrence's gradient back over one block, filling ``out``.
 
     Since (1 - l_t) * (c_{t-1} - candidate_t) = c_{t-1} - c_t, the gradient of the gate's input is
@@ -87,20 +127,27 @@ def _return_block(
             overwritten.
         carried: (2, b, h) each, dL/dc1 and dL/dc2 from the next block; overwritten.
         block: as `_read_block` left it.
-        states: (2, k, b, h), after each step.
         recurrent: (2, h, h), U.
+        absent: as `_read_block` takes it.
         out: (2, k, b, 3, h), to be filled with the gradient of ``projected``.
 
     Returns:
-        ``carried`` for the block before.
+        ``carried`` for the block before, and (h,), the gradient of b2 as the first value of reading back.
     """
-    to_gate, to_unigram, to_bigram = (part.unbind(1) for part in out.unbind(3))
+    to_gate, to_unigram, to_bigram = (_from_both_ends(part) for part in out.unbind(3))
     unigram, bigram, gates = block.unigrams.unbind(0), block.bigrams.unbind(0), block.gates.unbind(0)
-    outside, state = gradient.unbind(1), states.unbind(1)
+    outside, state = _from_both_ends(gradient), _from_both_ends(block.states)
     first, second = carried
     first_kept, second_kept, change, scratch = (torch.empty_like(first) for _ in range(4))
+    begun = first.new_zeros(first.shape[2])
     for step in range(len(gates) - 1, -1, -1):
-        second.add_(_tanh_gradient(outside[step], state[step], grad_input=scratch))
+        gone = absent[step]
+        if gone is not None:
+            begun += (second[1] * gone).sum(0)
+            outside[step][1].masked_fill_(gone, 0)
+            first[1].masked_fill_(gone, 0)
+            second[1].masked_fill_(gone, 0)
+        second.add_(_tanh_gradient(outside[step], state[step + 1], grad_input=scratch))
         torch.mul(second, gates[step], out=second_kept)
         torch.sub(second, second_kept, out=to_bigram[step])
         torch.sub(bigram[step], bigram[step + 1], out=change)
@@ -113,72 +160,82 @@ def _return_block(
         first, first_kept, second, second_kept = first_kept, first, second_kept, second
         if step:
             outside[step - 1].baddbmm_(to_gate[step], recurrent)
-    return first, second
+    return first, second, begun
 
 
-def _gradient_of_states(gradient: Tensor, order: ReadingOrder, start: int, end: int) -> Tensor:
-    """The outputs' gradient in reading order.
+@dataclass(frozen=True, slots=True)
+class _Padding:
+    """Which tokens are no words.
 
-    Args:
-        gradient: (b * t * 2, h), of the outputs as the caller sees them.
-        order: the order of reading.
-        start: the first step.
-        end: the step after the last.
-
-    Returns:
-        (2, k, b, h), 0 on padding.
+    Attributes:
+        gone: (t, b, 1) bool, True on padding.
+        shortest: the length of the shortest document.
     """
-    rows = order.rows[:, start:end]
-    direction = torch.arange(2, device=rows.device).view(2, 1, 1)
-    found = gradient.index_select(0, (rows * 2 + direction).reshape(-1)).view(*rows.shape, -1)
-    if end > order.shortest:
-        found.masked_fill_(~order.real[start:end].unsqueeze(2), 0)
-    return found
+
+    gone: Tensor
+    shortest: int
+
+    @classmethod
+    def from_mask(cls, mask: Tensor) -> _Padding:
+        """Of documents whose real tokens are True in ``mask`` (b, t)."""
+        shortest = int(mask.sum(1).min()) if mask.numel() else mask.shape[1]
+        return cls(~mask.t().unsqueeze(2), shortest)
+
+    def read_back(self, start: int, end: int) -> list[Tensor | None]:
+        """What `_read_block` is told of the steps [start, end)."""
+        last = self.gone.shape[0] - 1
+        return [self.gone[last - step] if last - step >= self.shortest else None for step in range(start, end)]
+
+    def clear(self, part: Tensor, start: int) -> None:
+        """Set a part (k, b, ...) that begins with token ``start`` to 0 on padding."""
+        end = start + part.shape[0]
+        if end > self.shortest:
+            part.masked_fill_(self.gone[start:end], 0)
 
 
 class _Sums:
     """The gradients of the inputs and the parameters, added up block by block; None where nobody asks."""
 
     def __init__(self, needed: tuple[bool, ...], inputs: Tensor, weight: Tensor, recurrent: Tensor) -> None:
-        self._needed, self._weights, self._shape = needed, weight, inputs.shape
-        self._flat = inputs.reshape(-1, inputs.shape[2])
-        self.inputs = torch.zeros_like(self._flat) if needed[0] else None
+        self._inputs, self._weights = inputs, weight
+        self.inputs = torch.zeros_like(inputs) if needed[0] else None
         self.weight = torch.zeros_like(weight) if needed[1] else None
         self.recurrent = torch.zeros_like(recurrent) if needed[2] else None
         self.bias = weight.new_zeros(2, weight.shape[2]) if any(needed[3:5]) else None
 
-    def add(self, projected: Tensor, rows: Tensor, before: Tensor) -> None:
+    def add(self, projected: Tensor, read: tuple[slice, slice], states: Tensor) -> None:
         """Add one block's share.
 
         Args:
             projected: (2, k, b, 3, h), the gradient of the projections.
-            rows: (2 * k * b,), the rows of the inputs that were read.
-            before: (2, k, b, h), the state before each step.
+            read: the tokens that either direction has read.
+            states: (2, k + 1, b, h), as in `_Block`.
         """
-        width, hidden = self._flat.shape[1], before.shape[3]
-        block = projected.view(2, -1, 3 * hidden)
-        if self.weight is not None:
-            read = self._flat.index_select(0, rows).view(2, -1, width)
-            self.weight.baddbmm_(read.transpose(1, 2), block)
-        if self.recurrent is not None:
-            self.recurrent.baddbmm_(block[:, :, :hidden].transpose(1, 2), before.reshape(2, -1, hidden))
+        width, hidden = self._inputs.shape[2], states.shape[3]
+        block = projected.flatten(3).flatten(1, 2)
+        before = states[0, :-1].flatten(0, 1), states[1, 1:].flatten(0, 1)
+        for direction, tokens in enumerate(read):
+            part = block[direction]
+            if self.weight is not None:
+                self.weight[direction].addmm_(self._inputs[tokens].view(-1, width).t(), part)
+            if self.recurrent is not None:
+                self.recurrent[direction].addmm_(part[:, :hidden].t(), before[direction])
+            if self.inputs is not None:
+                self.inputs[tokens].view(-1, width).addmm_(part, self._weights[direction].t())
         if self.bias is not None:
             self.bias.add_(block.sum(1))
-        if self.inputs is not None:
-            share = torch.bmm(block, self._weights.transpose(1, 2))
-            self.inputs.index_add_(0, rows, share.view(-1, width))
 
-    def results(self, bigram: Tensor) -> tuple[Tensor | None, ...]:
+    def results(self, begun: Tensor) -> tuple[Tensor | None, ...]:
         """The gradients of inputs, weight, recurrent, gate bias and output bias.
 
         Args:
-            bigram: (2, b, h), the gradient of the memory c2 + b2 before the first step.
+            begun: (2, h), the gradient of b2 as the first value of c2 + b2.
         """
-        inputs = None if self.inputs is None else self.inputs.view(self._shape)
+        inputs = None if self.inputs is None else self.inputs.transpose(0, 1)
         if self.bias is None:
             return inputs, self.weight, self.recurrent, None, None
         gate, _, output = self.bias.chunk(3, 1)
-        return inputs, self.weight, self.recurrent, gate, output + bigram.sum(1)
+        return inputs, self.weight, self.recurrent, gate, output + begun
 
 
 class _Recurrence(torch.autograd.Function):
@@ -192,54 +249,74 @@ class _Recurrence(torch.autograd.Function):
         recurrent: Tensor,
         gate_bias: Tensor,
         output_bias: Tensor,
-        order: ReadingOrder,
+        mask: Tensor,
         keep: bool,
     ) -> Tensor:
         """(b, t, d) -> (b, t, 2h); see `BidirectionalRCNN` for the shapes of the parameters."""
         documents, tokens, width = inputs.shape
         hidden = recurrent.shape[1]
-        flat = inputs.reshape(-1, width)
-        biases = gate_bias.unsqueeze(1), output_bias.unsqueeze(1)
+        padding = _Padding.from_mask(mask)
+        turned = inputs.transpose(0, 1).contiguous()
         transposed = recurrent.transpose(1, 2).contiguous()
-        states = inputs.new_empty(2, tokens + 1, documents, hidden)
-        states[:, 0] = 0
         # c2 + b2 obeys the recurrence of c2 if b2 is added to its first value and to every candidate.
-        bigram = biases[1].expand(2, documents, hidden)
-        unigram = torch.zeros_like(bigram)
+        biases = torch.cat((gate_bias, torch.zeros_like(gate_bias), output_bias), 1)
+        zero = inputs.new_zeros(2, documents, hidden)
+        memories = zero, output_bias.unsqueeze(1).expand_as(zero), zero
+        found = inputs.new_empty(documents, tokens, 2, hidden)
         saved: list[Tensor] = []
-        for start, end in order.blocks():
-            read = flat.index_select(0, order.rows[:, start:end].reshape(-1)).view(2, -1, width)
-            projected = torch.bmm(read, weight).view(2, end - start, documents, 3, hidden)
-            block = _Block.empty(end - start, unigram, bigram)
-            _read_block(projected, block, states[:, start : end + 1], transposed, biases)
-            unigram, bigram = block.unigrams[-1], block.bigrams[-1]
+        buffer = None
+        for start, end, read in _walk(tokens, documents):
+            if buffer is None or end - start != buffer.shape[1]:
+                buffer = inputs.new_empty(2, end - start, documents, 3, hidden)
+            for direction, place in enumerate(read):
+                part = buffer[direction].view(-1, 3 * hidden)
+                torch.addmm(biases[direction], turned[place].view(-1, width), weight[direction], out=part)
+            block = _Block.empty(end - start, memories)
+            _read_block(buffer, block, transposed, output_bias[1:], padding.read_back(start, end))
+            memories = block.last()
+            found[:, read[0], 0] = block.states[0, 1:].transpose(0, 1)
+            found[:, read[1], 1] = block.states[1, :-1].transpose(0, 1)
             if keep:
-                saved += block.gates, block.unigrams, block.bigrams
-        ctx.order = order
-        ctx.save_for_backward(inputs, weight, recurrent, states, *saved)
-        found = states.view(-1, hidden).index_select(0, order.states.view(-1))
+                saved += block.gates, block.unigrams, block.bigrams, block.states
+        if padding.shortest < tokens:
+            found[:, padding.shortest :, 0].masked_fill_(padding.gone[padding.shortest :].transpose(0, 1), 0)
+        ctx.padding = padding
+        ctx.save_for_backward(turned, weight, recurrent, *saved)
         return found.view(documents, tokens, 2 * hidden)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         """Gradients of what `forward` takes, None where nobody asks for one."""
-        inputs, weight, recurrent, states, *saved = ctx.saved_tensors
-        order: ReadingOrder = ctx.order
-        documents, hidden = inputs.shape[0], recurrent.shape[1]
-        sums = _Sums(ctx.needs_input_grad, inputs, weight, recurrent)
-        outside = gradient.reshape(-1, hidden)
-        first, second, later = (inputs.new_zeros(2, documents, hidden) for _ in range(3))
-        for number, (start, end) in reversed(list(enumerate(order.blocks()))):
-            here = _gradient_of_states(outside, order, start, end)
-            here[:, -1].baddbmm_(later, recurrent)
-            out = inputs.new_empty(2, end - start, documents, 3, hidden)
-            block = _Block(*saved[3 * number : 3 * number + 3])
-            after = states[:, start + 1 : end + 1]
-            first, second = _return_block(here, (first, second), block, after, recurrent, out)
-            later = out[:, 0, :, 0]
-            sums.add(out, order.rows[:, start:end].reshape(-1), states[:, start:end])
-        return (*sums.results(second), None, None)
+        turned, weight, recurrent, *saved = ctx.saved_tensors
+        padding: _Padding = ctx.padding
+        (tokens, documents, _), hidden = turned.shape, recurrent.shape[1]
+        sums = _Sums(ctx.needs_input_grad, turned, weight, recurrent)
+        outside = gradient.reshape(documents, tokens, 2, hidden).permute(2, 1, 0, 3)
+        first, second, later = (turned.new_zeros(2, documents, hidden) for _ in range(3))
+        begun = turned.new_zeros(2, hidden)
+        out = None
+        for number, (start, end, read) in reversed(list(enumerate(_walk(tokens, documents)))):
+            here = turned.new_empty(2, end - start, documents, hidden)
+            for direction, place in enumerate(read):
+                here[direction] = outside[direction, place]
+                padding.clear(here[direction], place.start)
+            _from_both_ends(here)[-1].baddbmm_(later, recurrent)
+            if out is None or end - start != out.shape[1]:
+                out = turned.new_empty(2, end - start, documents, 3, hidden)
+            block = _Block(*saved[4 * number : 4 * number + 4])
+            absent = padding.read_back(start, end)
+            first, second, extra = _return_block(here, (first, second), block, recurrent, absent, out)
+            begun[1] += extra
+            later = _from_both_ends(out)[0][:, :, 0]
+            sums.add(out, read, block.states)
+        return (*sums.results(begun + second.sum(1)), None, None)
+
+
+def _walk(tokens: int, documents: int) -> Iterator[tuple[int, int, tuple[slice, slice]]]:
+    """Blocks of steps [start, end) and the tokens that either direction reads in them."""
+    for start, end in _blocks(tokens, documents):
+        yield start, end, (slice(start, end), slice(tokens - end, tokens - start))
 
 
 class BidirectionalRCNN(nn.Module):
@@ -279,6 +356,5 @@ class BidirectionalRCNN(nn.Module):
             (b, t, 2h): the states reading on and the states reading back; 0 on padding.
         """
         parameters = (self.weight, self.recurrent, self.gate_bias, self.output_bias)
-        order = ReadingOrder.from_mask(mask)
-        result: Tensor = _Recurrence.apply(inputs, *parameters, order, torch.is_grad_enabled())  # type: ignore[no-untyped-call]
+        result: Tensor = _Recurrence.apply(inputs, *parameters, mask, torch.is_grad_enabled())  # type: ignore[no-untyped-call]
         return result

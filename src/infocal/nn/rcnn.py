@@ -39,7 +39,7 @@ def _blocks(tokens: int, documents: int) -> list[tuple[int, int]]:
 
 
 def _from_both_ends(tensor: Tensor) -> list[Tensor]:
-    """(2, n, b, ...) -> n views (2, b, ...): the i-th has place i of the first half, place n - 1 - i of the second."""
+    """(2, n, b, ...) -> n views (2, b, ...): the i-th of one with the i-th from the end of the other."""
     _, count, *rest = tensor.shape
     _, step, *strides = tensor.stride()
     start = tensor.storage_offset()

@@ -138,6 +138,7 @@ class TrainingSettings(_Frozen):
     warm_up_patience: Count
     joint_rounds: Count
     joint_patience: Count
+    joint_decay: Annotated[float, Field(ge=0, le=1)]
     dev_share: Share
     checkpoint_seconds: NotNegative
 

@@ -1,7 +1,8 @@
 """From token scores to selected tokens.
 
 All functions take flat scores (total,) with offsets (n + 1,) and give a flat mask (total,) of bool. A
-document that has tokens always keeps at least one: a prediction made from nothing explains nothing.
+document that has tokens always keeps at least one: a prediction made from nothing explains nothing. With ``least`` it
+keeps at least that share of its tokens, so that a text in which nothing stands out still shows a phrase.
 """
 
 from __future__ import annotations
@@ -40,27 +41,26 @@ CHUNK_BYTES = 32_000_000
 BISECTIONS = 30
 
 
-def select_above(scores: ArrayLike, offsets: ArrayLike, *, threshold: float) -> Flags:
-    """Select the tokens with a score above ``threshold``; a document with none keeps its (first) best.
+def select_above(scores: ArrayLike, offsets: ArrayLike, *, threshold: float, least: float = 0.0) -> Flags:
+    """Select the tokens with a score above ``threshold``; a document with fewer than ``least`` keeps its best.
 
     Returns:
         (total,) bool.
     """
     places = as_offsets(offsets)
     values = as_scores(scores, places)
-    return _keep_one(values > threshold, values, places)
+    return (values > threshold) | _best_of_each(values, places, _budgets(places, least, floor=True))
 
 
-def fit_threshold(scores: ArrayLike, offsets: ArrayLike, *, share: float) -> float:
+def fit_threshold(scores: ArrayLike, offsets: ArrayLike, *, share: float, least: float = 0.0) -> float:
     """The threshold with which `select_above` selects ``share`` of all tokens as nearly as possible.
 
-    The best token of a document is selected whatever the threshold, so only the others are counted out.
+    The best tokens of a document are selected whatever the threshold, so only the others are counted out.
     """
     _check_share(share)
     places = as_offsets(offsets)
     values = _some(as_scores(scores, places))
-    others = np.ones(values.size, dtype=np.bool_)
-    others[_best(values, places)] = False
+    others = ~_best_of_each(values, places, _budgets(places, least, floor=True))
     if not others.any():
         return float(values.min())
     levels, counts = np.unique(values[others], return_counts=True)
@@ -87,12 +87,7 @@ def select_share(scores: ArrayLike, offsets: ArrayLike, *, share: float) -> Flag
         (total,) bool.
     """
     places = as_offsets(offsets)
-    values = as_scores(scores, places)
-    owner = owners(places)
-    order = np.lexsort((-values, owner))
-    selected = np.empty(values.size, dtype=np.bool_)
-    selected[order] = np.arange(values.size) - places[owner] < _budgets(places, share)[owner]
-    return selected
+    return _best_of_each(as_scores(scores, places), places, _budgets(places, share))
 
 
 def select_spans(
@@ -102,10 +97,11 @@ def select_spans(
     threshold: float,
     span_cost: float,
     breaks: ArrayLike | None = None,
+    least: float = 0.0,
 ) -> Flags:
     """Select the tokens that maximise sum(score - threshold) - span_cost * spans, exactly.
 
-    Where selecting nothing is best, the document keeps its best single token.
+    Where that is fewer than ``least`` of a document, it keeps its best spans of that many tokens instead.
 
     Args:
         scores: (total,).
@@ -114,6 +110,7 @@ def select_spans(
         span_cost: what a span costs.
         breaks: (total,) bool, tokens that begin a sentence: a span that begins or ends inside a sentence costs
             ``span_cost`` more at that end, and one that goes on into the next sentence counts as two.
+        least: share of a document that is selected in any case.
 
     Returns:
         (total,) bool.
@@ -123,7 +120,12 @@ def select_spans(
     values = as_scores(scores, places)
     costs = SpanCosts.of(span_cost, values.size, _as_breaks(breaks, places))
     found = best_spans(values, Columns.of(places), threshold=threshold, costs=costs)
-    return _keep_one(found, values, places)
+    budgets = _budgets(places, least, floor=True)
+    short = sums(found, places) < budgets
+    if short.any():
+        instead = _exact_spans(values, places, np.where(short, budgets, 0), costs)
+        found = np.where(short[owners(places)], instead, found)
+    return found
 
 
 def fit_span_threshold(
@@ -133,23 +135,24 @@ def fit_span_threshold(
     share: float,
     span_cost: float,
     breaks: ArrayLike | None = None,
+    least: float = 0.0,
 ) -> float:
     """The threshold with which `select_spans` selects ``share`` of all tokens as nearly as possible.
 
-    What is selected never grows with the threshold, so bisection finds it.
+    How many are selected never grows with the threshold, so bisection finds it.
     """
     _check_share(share)
     _check_cost(span_cost)
     places = as_offsets(offsets)
     values = _some(as_scores(scores, places))
-    columns, wanted = Columns.of(places), share * values.size
+    columns, wanted, floors = Columns.of(places), share * values.size, _budgets(places, least, floor=True)
     costs = SpanCosts.of(span_cost, values.size, _as_breaks(breaks, places))
     low, high = float(values.min()) - 3 * span_cost - 1.0, float(values.max())
     best, best_gap = low, np.inf
     for _ in range(BISECTIONS):
         middle = low + (high - low) / 2
         found = best_spans(values, columns, threshold=middle, costs=costs)
-        count = int(_keep_one(found, values, places).sum())
+        count = int(np.maximum(sums(found, places), floors).sum())
         if abs(count - wanted) < best_gap:
             best, best_gap = middle, abs(count - wanted)
         if best_gap < 0.5 or not low < middle < high:
@@ -177,16 +180,20 @@ def select_spans_exact(
     _check_cost(span_cost)
     places = as_offsets(offsets)
     values = as_scores(scores, places)
-    budgets = _budgets(places, share)
-    lengths = np.diff(places)
-    order = np.argsort(-lengths, kind="stable")
-    order = order[lengths[order] > 0]
     costs = SpanCosts.of(span_cost, values.size, _as_breaks(breaks, places))
+    return _exact_spans(values, places, _budgets(places, share), costs)
+
+
+def _exact_spans(values: Floats, offsets: Integers, budgets: Integers, costs: SpanCosts) -> Flags:
+    """The best spans of exactly ``budgets`` (n,) tokens; documents without a budget are left out."""
+    lengths = np.diff(offsets)
+    order = np.argsort(-lengths, kind="stable")
+    order = order[budgets[order] > 0]
     selected = np.zeros(values.size, dtype=np.bool_)
     while order.size:
         length, width = int(lengths[order[0]]), int(budgets[order[0]]) + 1
         size = max(1, CHUNK_BYTES // (length * 2 * -(-width // 8) + 64 * width))
-        columns = Columns.of(places, order[:size])
+        columns = Columns.of(offsets, order[:size])
         fill_budgets(selected, values, columns, budgets[order[:size]], costs=costs)
         order = order[size:]
     return selected
@@ -239,27 +246,18 @@ def _some(values: Floats) -> Floats:
     return values
 
 
-def _budgets(offsets: Integers, share: float) -> Integers:
-    """How many tokens to select in every document: (n,) int64."""
-    _check_share(share)
+def _budgets(offsets: Integers, share: float, *, floor: bool = False) -> Integers:
+    """How many tokens to select in every document, at least one where there are any: (n,) int64."""
+    if not (floor and share == 0):
+        _check_share(share)
     lengths = np.diff(offsets)
     return np.minimum(lengths, np.maximum(1, np.rint(share * lengths).astype(np.int64)))
 
 
-def _best(values: Floats, offsets: Integers) -> Integers:
-    """The place of the first highest score of every document that has tokens."""
-    filled = np.diff(offsets) > 0
-    if not filled.any():
-        return np.empty(0, np.int64)
-    tops = np.zeros(filled.size)
-    tops[filled] = np.maximum.reduceat(values, offsets[:-1][filled])
+def _best_of_each(values: Floats, offsets: Integers, budgets: Integers) -> Flags:
+    """Mark the ``budgets`` (n,) best tokens of every document; of equals, the earlier."""
     owner = owners(offsets)
-    places = np.flatnonzero(values == tops[owner])
-    return places[np.diff(owner[places], prepend=-1) > 0]
-
-
-def _keep_one(selected: Flags, values: Floats, offsets: Integers) -> Flags:
-    """Add the best token of every document in which nothing is selected."""
-    best = _best(values, offsets)
-    selected[best[sums(selected, offsets)[owners(offsets)[best]] == 0]] = True
+    order = np.lexsort((-values, owner))
+    selected = np.empty(values.size, dtype=np.bool_)
+    selected[order] = np.arange(values.size) - offsets[owner] < budgets[owner]
     return selected

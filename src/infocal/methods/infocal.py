@@ -106,10 +106,7 @@ class InfoCal(Method):
         """
         vectors = self.input_dropout(self.embedding(batch.ids))
         selection = self._select(vectors, batch.mask, conditions)
-        features = self.predictor(
-            vectors * selection.mask.unsqueeze(-1), batch.mask, generator=conditions.generator
-        )
-        guide = self._guide(vectors, batch.mask, conditions.generator)
+        features, guide = self._read(vectors, selection.mask, batch.mask, conditions.generator)
         return Output(selection, features, self.head(features.sample), guide, self.head(guide.sample))
 
     def step(self, batch: Batch, conditions: Conditions) -> Step:
@@ -216,6 +213,19 @@ class InfoCal(Method):
             generator=conditions.generator,
         )
         return Selection(logits, torch.sigmoid(logits) * mask, sampled)
+
+    def _read(
+        self, vectors: Tensor, selected: Tensor, mask: Tensor, generator: Generator
+    ) -> tuple[Features, Features]:
+        """The predictor's and the guider's features; one network reads both sides in one pass."""
+        kept = vectors * selected.unsqueeze(-1)
+        if self.predictor is not self.guider:
+            features: Features = self.predictor(kept, mask, generator=generator)
+            return features, self._guide(vectors, mask, generator)
+        both = self._guide(torch.cat((kept, vectors)), torch.cat((mask, mask)), generator)
+        parts = (part.chunk(2) for part in (both.mean, both.deviation, both.sample))
+        first, second = (Features(*half) for half in zip(*parts, strict=True))
+        return first, second
 
     def _guide(self, vectors: Tensor, mask: Tensor, generator: Generator) -> Features:
         features: Features = self.guider(vectors, mask, generator=generator)

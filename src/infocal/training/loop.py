@@ -197,6 +197,8 @@ class Trainer:
                 moved.append(player)
                 self._backward(player.name, weighted_sum(own, player.weights), player.parameters())
         for player in moved:
+            for group in self.optimizers[player.name].param_groups:
+                group["lr"] = player.learning_rate * self._rate()
             self.optimizers[player.name].step()
         if step.selected is not None:
             self.controller.update(step.selected, step.tokens)
@@ -204,6 +206,13 @@ class Trainer:
         state.round_step, state.step = state.round_step + 1, state.step + 1
         for tracker in self.trackers:
             tracker.advance(step=state.step, phase=state.phase, tokens=step.tokens)
+
+    def _rate(self) -> float:
+        """What is left of the learning rates: all of it in the warm-up, falling in a straight line after it."""
+        if self.state.phase == "warm_up":
+            return 1.0
+        done = self.state.round + self.state.round_step / self.round_steps
+        return 1.0 - self.settings.training.joint_decay * min(1.0, done / self.settings.training.joint_rounds)
 
     def _backward(self, name: str, loss: Tensor, parameters: list[torch.nn.Parameter]) -> None:
         if not torch.isfinite(loss):

@@ -13,6 +13,7 @@ from infocal.errors import ModelError, SettingsError
 from infocal.evaluation.decoding import (
     fit_span_threshold,
     fit_threshold,
+    least_share,
     select_above,
     select_share,
     select_spans,
@@ -66,7 +67,7 @@ class Decoding:
         span_cost: float | None = None,
         breaks: NDArray[np.bool_] | None = None,
     ) -> NDArray[np.bool_]:
-        """Choose tokens; every document keeps at least one.
+        """Choose tokens; every document keeps at least one, and at least half of the share.
 
         Args:
             scores: (total,), the selector's log-odds.
@@ -80,19 +81,20 @@ class Decoding:
         """
         wanted = self._share(share)
         if decoder == "average":
-            return select_above(scores, offsets, threshold=self.threshold(wanted))
+            return select_above(scores, offsets, threshold=self.threshold(wanted), least=least_share(wanted))
         if decoder == "equal":
             return select_share(scores, offsets, share=wanted)
         cost = (self.span_cost if span_cost is None else span_cost) * self.spread
+        if decoder == "spans-equal":
+            return select_spans_exact(scores, offsets, share=wanted, span_cost=cost, breaks=breaks)
         if decoder == "spans":
+            least = least_share(wanted)
             threshold = (
                 float(np.interp(wanted, self.span_shares, self.span_thresholds))
                 if span_cost is None
-                else fit_span_threshold(scores, offsets, share=wanted, span_cost=cost, breaks=breaks)
+                else fit_span_threshold(scores, offsets, share=wanted, span_cost=cost, breaks=breaks, least=least)
             )
-            return select_spans(scores, offsets, threshold=threshold, span_cost=cost, breaks=breaks)
-        if decoder == "spans-equal":
-            return select_spans_exact(scores, offsets, share=wanted, span_cost=cost, breaks=breaks)
+            return select_spans(scores, offsets, threshold=threshold, span_cost=cost, breaks=breaks, least=least)
         raise SettingsError(f"decoder {decoder!r} is unknown; choose from {', '.join(DECODERS)}")
 
     def _share(self, share: float | None) -> float:
@@ -133,12 +135,21 @@ def fit_decoding(
     return Decoding(
         share=share,
         shares=shares,
-        thresholds=tuple(fit_threshold(scores, offsets, share=value) for value in shares),
+        thresholds=tuple(
+            fit_threshold(scores, offsets, share=value, least=least_share(value)) for value in shares
+        ),
         span_cost=alpha,
         spread=spread,
         span_shares=span_shares,
         span_thresholds=tuple(
-            fit_span_threshold(scores, offsets, share=value, span_cost=alpha * spread, breaks=breaks)
+            fit_span_threshold(
+                scores,
+                offsets,
+                share=value,
+                span_cost=alpha * spread,
+                breaks=breaks,
+                least=least_share(value),
+            )
             for value in span_shares
         ),
     )

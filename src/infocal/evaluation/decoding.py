@@ -1,8 +1,9 @@
 """From token scores to selected tokens.
 
 All functions take flat scores (total,) with offsets (n + 1,) and give a flat mask (total,) of bool. A
-document that has tokens always keeps at least one: a prediction made from nothing explains nothing. With ``least`` it
-keeps at least that share of its tokens, so that a text in which nothing stands out still shows a phrase.
+document that has tokens always keeps at least one: a prediction made from nothing explains nothing. With
+``least`` it keeps at least that share of its tokens, so that a text in which nothing stands out still shows a
+phrase.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ __all__ = [
     "RunStatistics",
     "fit_span_threshold",
     "fit_threshold",
+    "least_share",
     "run_statistics",
     "select_above",
     "select_share",
@@ -39,6 +41,12 @@ __all__ = [
 
 CHUNK_BYTES = 32_000_000
 BISECTIONS = 30
+LEAST = 0.5
+
+
+def least_share(share: float) -> float:
+    """What a document keeps in any case when ``share`` is asked for on average: half of it."""
+    return LEAST * share
 
 
 def select_above(scores: ArrayLike, offsets: ArrayLike, *, threshold: float, least: float = 0.0) -> Flags:

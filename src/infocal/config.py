@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -17,9 +17,14 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from infocal.errors import SettingsError
 
 __all__ = [
+    "BernoulliSettings",
+    "CarSettings",
     "ControllerSettings",
     "EncoderSettings",
     "GateSettings",
+    "HardKumaSettings",
+    "InvaseSettings",
+    "L2XSettings",
     "LanguageModelSettings",
     "LossSettings",
     "ModelSettings",
@@ -143,10 +148,50 @@ class TrainingSettings(_Frozen):
     checkpoint_seconds: NotNegative
 
 
+class BernoulliSettings(_Frozen):
+    """Lei et al. 2016."""
+
+    dependent: bool
+    state_width: Count
+    baseline: Literal["none", "moving"]
+    sparsity: NotNegative | None
+    continuity: NotNegative
+
+
+class HardKumaSettings(_Frozen):
+    """Bastings et al. 2019."""
+
+    stretch: Positive
+    fused_lasso: Annotated[float, Field(ge=0, le=1)] | None
+    multiplier_start: Positive
+    multiplier_limits: tuple[Positive, Positive]
+    multiplier_rate: Positive
+    moving_average: Annotated[float, Field(ge=0, lt=1)]
+
+
+class L2XSettings(_Frozen):
+    """Chen et al. 2018."""
+
+    temperature: Positive
+
+
+class InvaseSettings(_Frozen):
+    """Yoon et al. 2019."""
+
+    selection_penalty: NotNegative
+
+
+class CarSettings(_Frozen):
+    """Chang et al. 2019."""
+
+    sparsity: NotNegative
+    continuity: NotNegative
+
+
 class Settings(_Frozen):
     """Everything that decides a run, besides the data."""
 
-    method: Literal["infocal"]
+    method: Literal["infocal", "attention", "bernoulli", "hardkuma", "l2x", "invase", "car"]
     task: Literal["auto", "classify", "regress"]
     select: Share
     seed: Annotated[int, Field(ge=0)]
@@ -158,10 +203,20 @@ class Settings(_Frozen):
     controller: ControllerSettings
     language_model: LanguageModelSettings
     training: TrainingSettings
+    bernoulli: BernoulliSettings | None = None
+    hardkuma: HardKumaSettings | None = None
+    l2x: L2XSettings | None = None
+    invase: InvaseSettings | None = None
+    car: CarSettings | None = None
 
     def to_yaml(self) -> str:
         """The settings as YAML that :func:`load_settings` reads back to an equal object."""
-        return yaml.safe_dump(self.model_dump(), sort_keys=False, allow_unicode=True)
+        values = self.model_dump(mode="json")
+        return yaml.safe_dump(
+            {name: value for name, value in values.items() if value is not None},
+            sort_keys=False,
+            allow_unicode=True,
+        )
 
     @classmethod
     def parse(cls, values: Mapping[str, Any]) -> Settings:
@@ -178,23 +233,38 @@ def recipe_names() -> list[str]:
 
 
 def load_settings(
-    recipe: str | Path = "infocal",
+    recipe: str | Path | None = None,
     changes: Sequence[str] | Mapping[str, Any] = (),
+    *,
+    method: str | None = None,
     **top: Any,
 ) -> Settings:
     """Read a recipe, apply changes, check everything.
 
     Args:
-        recipe: the name of a recipe of the package, or the path of a YAML file.
+        recipe: the name of a recipe of the package, or the path of a YAML file; None takes the method's own.
+        method: the method, which must be the recipe's if both are named; None means the recipe's, or infocal.
         changes: ``"loss.imitation=0.2"`` strings as on the command line, or dotted names to values.
         top: values of top-level settings; None means "as in the recipe".
     """
-    values = _read_recipe(recipe, seen=())
+    values = _read_recipe(recipe or _recipe_of(method or "infocal"), seen=())
+    if method is not None and values["method"] != method:
+        raise SettingsError(
+            f"the recipe {recipe} is of the method {values['method']}, not of {method}; leave one of the two out"
+        )
     pairs = changes.items() if isinstance(changes, Mapping) else [_parse_change(item) for item in changes]
     for name, value in pairs:
         _assign(values, name, value)
     values.update({name: value for name, value in top.items() if value is not None})
     return Settings.parse(values)
+
+
+def _recipe_of(method: str) -> str:
+    """The recipe of a method has its name."""
+    methods = get_args(Settings.model_fields["method"].annotation)
+    if method not in methods:
+        raise SettingsError(f"method {method!r} is unknown; choose from {', '.join(methods)}")
+    return method
 
 
 def _read_recipe(recipe: str | Path, *, seen: tuple[Path, ...]) -> dict[str, Any]:
@@ -282,6 +352,7 @@ def _explain(error: ValidationError) -> str:
 def _fields_at(names: Sequence[str]) -> Mapping[str, Any]:
     model: Any = Settings
     for name in names:
-        model = model.model_fields[name].annotation
+        annotation = model.model_fields[name].annotation
+        model = next((part for part in get_args(annotation) if part is not type(None)), annotation)
     fields: Mapping[str, Any] = model.model_fields
     return fields

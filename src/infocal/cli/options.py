@@ -15,12 +15,15 @@ if TYPE_CHECKING:
     from infocal.data.readers import BadRows
     from infocal.types import Document
 
-__all__ = ["DECODERS", "FILE", "Columns", "columns", "decoding", "examples", "skip_bad"]
+__all__ = ["DECODERS", "FILE", "METHODS", "Columns", "columns", "decoding", "examples", "skip_bad"]
 
 Verb = Callable[..., Any]
 
 DECODERS = ("average", "equal", "spans", "spans-equal")
 """Those of ``infocal.decoding``, named again because importing that takes time."""
+
+METHODS = ("infocal", "attention", "bernoulli", "hardkuma", "l2x", "invase", "car")
+"""Those of ``infocal.methods``, named again for the same reason."""
 
 FILE = click.Path(path_type=Path)
 """Whether it exists is for the readers to say, with the exit code for data."""

@@ -41,7 +41,8 @@ class Request:
     task: str | None
     select: float | None
     vectors: Path | None
-    recipe: str
+    method: str | None
+    recipe: str | None
     changes: tuple[str, ...]
     seed: int | None
     supervise: bool
@@ -80,7 +81,14 @@ def _settings(request: Request) -> Settings:
         changes.insert(0, "loss.rationale_supervision=1.0")  # first, so that --set may give another weight
     if request.vectors is not None:
         changes.append(f"text.vectors={json.dumps(str(request.vectors))}")
-    return load_settings(request.recipe, changes, task=request.task, select=request.select, seed=request.seed)
+    return load_settings(
+        request.recipe,
+        changes,
+        method=request.method,
+        task=request.task,
+        select=request.select,
+        seed=request.seed,
+    )
 
 
 def _nothing_to_do(request: Request, voice: Voice) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from infocal.cli.options import FILE, columns, examples, skip_bad
+from infocal.cli.options import FILE, METHODS, columns, examples, skip_bad
 
 __all__ = ["train"]
 
@@ -23,9 +23,8 @@ __all__ = ["train"]
 @click.option("--task", type=click.Choice(["auto", "classify", "regress"]), help="What the labels are.")
 @click.option("--select", type=float, metavar="SHARE", help="Share of words to predict from  [default: 0.2].")
 @click.option("--vectors", type=FILE, metavar="FILE", help="Pretrained word vectors (text or .gz).")
-@click.option(
-    "--recipe", default="infocal", show_default=True, metavar="NAME|FILE", help="Settings to start from."
-)
+@click.option("--method", type=click.Choice(METHODS), help="What to train  [default: the recipe's, or infocal].")
+@click.option("--recipe", metavar="NAME|FILE", help="Settings to start from  [default: the method's own].")
 @click.option("--set", "changes", multiple=True, metavar="NAME=VALUE", help="Change one setting; repeatable.")
 @click.option("--seed", type=int, help="Seed of everything random  [default: 0].")
 @click.option("--supervise", is_flag=True, help="Also learn from the human's evidence where rows have it.")

@@ -50,8 +50,8 @@ class RationaleEstimator(BaseEstimator):  # type: ignore[misc]
         self,
         *,
         select: float = 0.2,
-        method: str = "infocal",
-        recipe: str | Path = "infocal",
+        method: str | None = None,
+        recipe: str | Path | None = None,
         vectors: str | Path | None = None,
         settings: Mapping[str, Any] | None = None,
         segmenter: str | Callable[[str], Iterable[Span]] = "auto",
@@ -64,8 +64,8 @@ class RationaleEstimator(BaseEstimator):  # type: ignore[misc]
 
         Args:
             select: the share of words that a prediction may be made from.
-            method: the published method.
-            recipe: the name of a recipe of the package, or the path of a YAML file.
+            method: the published method; None means the recipe's, or infocal.
+            recipe: the name of a recipe of the package, or the path of a YAML file; None takes the method's own.
             vectors: a file of pretrained word vectors.
             settings: all other settings, by dotted name: ``{"encoder.kind": "lstm"}``.
             segmenter: "auto" (as in the recipe), a segmenter's name, or a function from a text to spans.

@@ -76,11 +76,20 @@ class Step:
 
 
 class Method(nn.Module, ABC):
-    """A selector-predictor that the loop can train and the product can use."""
+    """A selector-predictor that the loop can train and the product can use.
+
+    What training changes besides parameters (multipliers, moving averages) is a registered buffer: checkpoints and
+    saved models keep those.
+
+    Attributes:
+        judged_by_full_text: whether early stopping looks at the output on the full text instead of that on the
+            selected words, for methods that never train on selected words.
+    """
 
     task: Task
     embedding: TokenEmbedding
     language_model: VectorLanguageModel | None
+    judged_by_full_text: bool = False
 
     @abstractmethod
     def players(self) -> tuple[Player, ...]:
@@ -90,7 +99,6 @@ class Method(nn.Module, ABC):
     def step(self, batch: Batch, conditions: Conditions) -> Step:
         """Forward pass and objectives of one training batch."""
 
-    @abstractmethod
     def begin_joint(self) -> None:
         """Called once between the phases, e.g. to start the selector from the guider."""
 

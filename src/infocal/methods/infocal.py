@@ -12,12 +12,12 @@ from infocal.losses.fluency import fused_lasso, language_model_cost
 from infocal.losses.information import guider_information, selection_information
 from infocal.losses.supervision import rationale_supervision
 from infocal.methods.base import Conditions, Method, Player, Step
+from infocal.methods.parts import build_selector, encoder_sizes, input_dropout, only, targets_of
 from infocal.nn.discriminator import Discriminator
 from infocal.nn.embedding import TokenEmbedding
 from infocal.nn.gates import sample_gate
 from infocal.nn.language_model import VectorLanguageModel
 from infocal.nn.reader import Reader
-from infocal.nn.selector import Selector
 from infocal.tasks import Task
 from infocal.types import Batch, Features, Output, Selection
 
@@ -35,22 +35,15 @@ class InfoCal(Method):
 
     def __init__(self, settings: Settings, *, embedding: TokenEmbedding, task: Task) -> None:
         super().__init__()
-        encoder, model = settings.encoder, settings.model
-        sizes = {
-            "encoder": encoder.kind,
-            "input_width": embedding.width,
-            "hidden_width": encoder.hidden_width,
-            "layers": encoder.layers,
-            "dropout": encoder.dropout,
-        }
+        model, sizes = settings.model, encoder_sizes(settings, embedding)
         self.settings = settings
         self.task = task
         self.embedding = embedding
-        self.input_dropout = nn.Sequential(nn.Dropout(model.input_dropout), nn.Dropout1d(model.token_dropout))
-        self.selector = Selector(**sizes)  # type: ignore[arg-type]
-        self.guider = Reader(**sizes, feature_width=model.feature_width)  # type: ignore[arg-type]
+        self.input_dropout = input_dropout(settings)
+        self.selector = build_selector(settings, embedding)
+        self.guider = Reader(**sizes, feature_width=model.feature_width)
         self.predictor = (
-            self.guider if model.sharing == "all" else Reader(**sizes, feature_width=model.feature_width)  # type: ignore[arg-type]
+            self.guider if model.sharing == "all" else Reader(**sizes, feature_width=model.feature_width)
         )
         self.head = nn.Linear(model.feature_width, task.outputs)
         self.discriminator = Discriminator(
@@ -122,12 +115,12 @@ class InfoCal(Method):
 
     def objectives(self, output: Output, batch: Batch, conditions: Conditions) -> dict[str, Tensor]:
         """Every objective whose weight is not zero, by name, each (b,)."""
-        if output.guide_features is None or output.guide_logits is None or batch.targets is None:
-            raise ValueError("training needs the guider's side and the targets")
+        if output.guide_features is None or output.guide_logits is None:
+            raise ValueError("training needs the guider's side")
         loss = self.settings.loss
         selection, mask = output.selection, batch.mask
         found = self._guider_objectives(output.guide_features, output.guide_logits, batch)
-        found["prediction"] = self.task.loss(output.logits, batch.targets)
+        found["prediction"] = self.task.loss(output.logits, targets_of(batch))
         found["selection_information"] = selection_information(
             selection.logits,
             mask,
@@ -190,8 +183,7 @@ class InfoCal(Method):
     @torch.no_grad()
     def predict(self, batch: Batch, selected: Tensor) -> Tensor:
         """(b, c): the output given only the tokens where ``selected`` (b, t) is True."""
-        kept = (selected & batch.mask).unsqueeze(-1)
-        vectors = torch.where(kept, self.embedding(batch.ids), 0.0)
+        vectors = only(self.embedding(batch.ids), selected, batch.mask)
         logits: Tensor = self.head(self.predictor(vectors, batch.mask).sample)
         return logits
 
@@ -232,9 +224,7 @@ class InfoCal(Method):
         return features
 
     def _guider_objectives(self, guide: Features, logits: Tensor, batch: Batch) -> dict[str, Tensor]:
-        if batch.targets is None:
-            raise ValueError("training needs targets")
-        found = {"guidance": self.task.loss(logits, batch.targets)}
+        found = {"guidance": self.task.loss(logits, targets_of(batch))}
         if self.settings.loss.guider_information:
             found["guider_information"] = guider_information(
                 guide.mean, guide.deviation, reduction=self.settings.loss.guider_reduction

@@ -165,7 +165,7 @@ class Trainer:
         improved = loss < state.best
         if improved:
             state.best, state.stale = loss, 0
-            self.best = {name: value.detach().clone() for name, value in self.method.named_parameters()}
+            self.best = {name: value.clone() for name, value in self._tensors().items()}
         else:
             state.stale += 1
         state.round, state.round_step, state.sums = state.round + 1, 0, {}
@@ -267,7 +267,7 @@ class Trainer:
         selected = select_above(scores, self.dev.offsets, threshold=threshold, least=least)
         chosen = outputs(self.method, self.dev, selected)
         dev |= {"selection": task.scores(chosen, targets), "selected": float(selected.mean())}
-        return self._loss(chosen, targets), dev
+        return self._loss(guide if self.method.judged_by_full_text else chosen, targets), dev
 
     def _loss(self, logits: NDArray[np.float32], targets: NDArray[Any]) -> float:
         losses = self.method.task.loss(torch.from_numpy(logits), torch.from_numpy(targets))
@@ -295,15 +295,21 @@ class Trainer:
         training = self.settings.training
         return (training.warm_up_rounds + training.joint_rounds) * self.round_steps
 
+    def _tensors(self) -> dict[str, Tensor]:
+        """What training changes: the parameters, and the buffers but those of the word vectors."""
+        tensors: dict[str, Tensor] = dict(self.method.named_parameters())
+        tensors |= {n: value for n, value in self.method.named_buffers() if not n.startswith("embedding.")}
+        return {name: value.detach() for name, value in tensors.items()}
+
     def _load_weights(self, weights: dict[str, Tensor]) -> None:
         with torch.no_grad():
-            for name, parameter in self.method.named_parameters():
-                parameter.copy_(weights[name])
+            for name, tensor in self._tensors().items():
+                tensor.copy_(weights[name])
 
     def _save(self) -> None:
         if self.checkpoint is None:
             return
-        tensors = {f"model.{name}": value.detach() for name, value in self.method.named_parameters()}
+        tensors = {f"model.{name}": value for name, value in self._tensors().items()}
         tensors |= {f"best.{name}": value for name, value in self.best.items()}
         for name, optimizer in self.optimizers.items():
             tensors |= {f"{name}.{key}": value for key, value in optimizer_tensors(optimizer).items()}

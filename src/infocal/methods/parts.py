@@ -1,0 +1,57 @@
+"""How settings become the bricks that several methods use."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from infocal.config import Settings
+from infocal.nn.embedding import TokenEmbedding
+from infocal.nn.predictor import Predictor
+from infocal.nn.selector import Selector
+from infocal.tasks import Task
+from infocal.types import Batch
+
+__all__ = ["build_predictor", "build_selector", "encoder_sizes", "input_dropout", "only", "targets_of"]
+
+
+def encoder_sizes(settings: Settings, embedding: TokenEmbedding) -> dict[str, Any]:
+    """The arguments that every network with an encoder takes."""
+    encoder = settings.encoder
+    return {
+        "encoder": encoder.kind,
+        "input_width": embedding.width,
+        "hidden_width": encoder.hidden_width,
+        "layers": encoder.layers,
+        "dropout": encoder.dropout,
+    }
+
+
+def build_selector(settings: Settings, embedding: TokenEmbedding) -> Selector:
+    """An untrained selector."""
+    return Selector(**encoder_sizes(settings, embedding))
+
+
+def build_predictor(settings: Settings, embedding: TokenEmbedding, task: Task) -> Predictor:
+    """An untrained predictor."""
+    return Predictor(**encoder_sizes(settings, embedding), outputs=task.outputs)
+
+
+def input_dropout(settings: Settings) -> nn.Module:
+    """Dropout of single values, then of whole words, on the token vectors (b, t, d)."""
+    model = settings.model
+    return nn.Sequential(nn.Dropout(model.input_dropout), nn.Dropout1d(model.token_dropout))
+
+
+def only(vectors: Tensor, selected: Tensor, mask: Tensor) -> Tensor:
+    """The vectors (b, t, d) where ``selected`` (b, t) is True on a real token, exact zeros elsewhere."""
+    return torch.where((selected & mask).unsqueeze(-1), vectors, 0.0)
+
+
+def targets_of(batch: Batch) -> Tensor:
+    """The targets of a training batch."""
+    if batch.targets is None:
+        raise ValueError("training needs targets")
+    return batch.targets

@@ -1,0 +1,1 @@
+"""Several methods on the same data at the same share, scored by the same code."""

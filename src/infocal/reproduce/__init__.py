@@ -1,0 +1,1 @@
+"""The protocols of published papers, run on files that the user brings."""

@@ -144,6 +144,7 @@ class TrainingSettings(_Frozen):
     joint_rounds: Count
     joint_patience: Count
     joint_decay: Annotated[float, Field(ge=0, le=1)]
+    averaging: Annotated[float, Field(ge=0, lt=1)]
     dev_share: Share
     checkpoint_seconds: NotNegative
 

@@ -178,8 +178,8 @@ def _finish(method: Method, prepared: Prepared, settings: Settings, result: Resu
 
 def _results(history: list[dict[str, Any]]) -> dict[str, Any]:
     """The held-out figures of the round whose weights were kept."""
-    rounds = [record for record in history if record["phase"] == "joint"]
-    return min(rounds, key=lambda record: float(record["dev_loss"]))["dev"] if rounds else {}
+    kept = [record["dev"] for record in history if record["phase"] == "joint" and record["kept"]]
+    return kept[-1] if kept else {}
 
 
 def _training(result: Result) -> dict[str, Any]:

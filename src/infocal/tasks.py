@@ -22,6 +22,8 @@ __all__ = ["Classification", "Regression", "Task", "fit_task", "task_from_json"]
 
 Array = NDArray[Any]
 
+INVERSE_TEMPERATURES = np.exp(np.linspace(-3.0, 1.0, 41))
+
 
 class Task(ABC):
     """What all tasks have in common."""
@@ -44,6 +46,10 @@ class Task(ABC):
     @abstractmethod
     def loss(self, logits: Tensor, targets: Tensor) -> Tensor:
         """(b, c), (b,) -> (b,); about 1 for a model that knows nothing, whatever the label's units."""
+
+    @abstractmethod
+    def held_out_losses(self, logits: Array, targets: Array) -> Array:
+        """(n, c), (n,) -> (n,) double: the loss of each held-out document, by which rounds are compared."""
 
     @abstractmethod
     def margin(self, logits: Tensor) -> Tensor:
@@ -111,6 +117,18 @@ class Classification(Task):
         from infocal.losses.prediction import cross_entropy
 
         return cross_entropy(logits, targets) / float(np.log(max(2, self.outputs)))
+
+    def held_out_losses(self, logits: Array, targets: Array) -> Array:
+        """The loss at the temperature that suits these logits best.
+
+        A network goes on learning which class it is long after its probabilities have become too sure of
+        themselves; the plain loss would stop it there.
+        """
+        chosen = (np.arange(len(targets)), targets)
+        scaled = (logits.astype(np.float64) * temperature for temperature in INVERSE_TEMPERATURES)
+        losses = [np.logaddexp.reduce(values, axis=1) - values[chosen] for values in scaled]
+        best: Array = min(losses, key=lambda values: float(values.mean()))
+        return best / float(np.log(max(2, self.outputs)))
 
     def margin(self, logits: Tensor) -> Tensor:
         """Logit of the model's own answer minus the log-sum of the others: the log-odds of the answer."""
@@ -189,6 +207,11 @@ class Regression(Task):
         from infocal.losses.prediction import squared_error
 
         return squared_error(logits, targets) / self.variance
+
+    def held_out_losses(self, logits: Array, targets: Array) -> Array:
+        """The loss itself."""
+        values = 1 / (1 + np.exp(-logits[:, 0].astype(np.float64)))
+        return np.asarray((values - targets) ** 2 / self.variance)
 
     def margin(self, logits: Tensor) -> Tensor:
         """The score before the sigmoid."""

@@ -123,10 +123,37 @@ def test_a_damaged_or_newer_checkpoint_is_refused(run, tmp_path):
 def test_the_best_round_is_kept(run):
     trainer = run(training__joint_rounds=4, training__joint_patience=4, training__learning_rate=0.05)
     result = trainer.run()
-    losses = [record["dev_loss"] for record in result.history if record["phase"] == "joint"]
-    assert len(losses) == 4
-    loss, _ = trainer._evaluate()
-    assert loss == pytest.approx(min(losses), abs=1e-6)
+    joint = [record for record in result.history if record["phase"] == "joint"]
+    assert len(joint) == 4
+    losses, _ = trainer._evaluate()
+    kept = [record["dev_loss"] for record in joint if record["kept"]]
+    assert float(losses.mean()) == pytest.approx(kept[-1], abs=1e-6)
+
+
+def test_what_is_judged_and_kept_are_averaged_weights(run):
+    plain, averaged = (
+        run(training__averaging=decay, training__learning_rate=0.02, training__warm_up_rounds=0)
+        for decay in (0, 0.9)
+    )
+    names = [name for name, value in plain.method.named_parameters() if value.requires_grad]
+    for trainer in (plain, averaged):
+        trainer.run()
+    assert not plain.average
+    trained, kept = dict(averaged.method.named_parameters()), averaged.best
+    assert all(torch.equal(trained[name], kept[name]) for name in names)
+    assert any(not torch.equal(plain.best[name], kept[name]) for name in names)
+
+
+def test_the_average_follows_the_weights(run):
+    trainer = run(training__averaging=0.5)
+    weights = {name: value.detach().clone() for name, value in trainer.method.named_parameters()}
+    trainer._follow()
+    with torch.no_grad():
+        for parameter in trainer.method.parameters():
+            parameter.add_(1.0)
+    trainer._follow()  # two of twelve steps old: the pace is still that of youth, 1 - 2 / 12
+    for name, value in trainer.average.items():
+        torch.testing.assert_close(value, weights[name] + 1.0 - min(0.5, 2 / 12))
 
 
 def test_patience_ends_a_phase_early(run):

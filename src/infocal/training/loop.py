@@ -70,6 +70,7 @@ class _Progress:
     position: int = 0
     best: float = math.inf
     stale: int = 0
+    followed: int = 0
     seconds: float = 0.0
     done: bool = False
     history: list[dict[str, Any]] = field(default_factory=list)
@@ -115,6 +116,8 @@ class Trainer:
         self.generator = torch.Generator().manual_seed(settings.seed)
         self.state = _Progress(phase="warm_up" if settings.training.warm_up_rounds else "joint")
         self.best: dict[str, Tensor] = {}
+        self.average: dict[str, Tensor] = {}
+        self.reference = torch.empty(0, dtype=torch.float64)
         training, batches = settings.training, len(self._plan(None))
         self.round_steps = min(max(batches, training.least_round_steps), training.most_round_steps)
         self._batches: list[NDArray[np.int64]] = []
@@ -159,21 +162,39 @@ class Trainer:
     def _finish_round(self, elapsed: float) -> None:
         state = self.state
         began = time.monotonic()
-        loss, dev = self._evaluate()
-        record = self._record(loss, dev, elapsed)
+        current = {name: value.clone() for name, value in self._tensors().items()}
+        self._load_weights({**current, **self.average})
+        losses, dev = self._evaluate()
+        kept = self._judge(losses)
+        record = self._record(float(losses.mean()), kept, dev, elapsed)
         state.history.append(record)
-        improved = loss < state.best
-        if improved:
-            state.best, state.stale = loss, 0
+        if kept:
+            state.stale = 0
             self.best = {name: value.clone() for name, value in self._tensors().items()}
         else:
             state.stale += 1
+        self._load_weights(current)
         state.round, state.round_step, state.sums = state.round + 1, 0, {}
         self._next_phase()
         state.seconds += time.monotonic() - began
         for tracker in self.trackers:
             tracker.round(record)
         self._save()
+
+    def _judge(self, losses: Tensor) -> bool:
+        """Whether to keep this round's weights: (n,) held-out losses against those of the best round so far.
+
+        In the joint phase a later round also wins where it is worse by no more than one standard error of the
+        paired difference: the selector goes on learning while the task loss stands still.
+        """
+        mean = float(losses.mean())
+        if mean < self.state.best:
+            self.state.best, self.reference = mean, losses
+            return True
+        if self.state.phase == "warm_up" or not math.isfinite(mean):
+            return False
+        error = float((losses - self.reference).std(correction=0)) / math.sqrt(len(losses))
+        return mean - self.state.best <= error
 
     def _next_phase(self) -> None:
         state, training = self.state, self.settings.training
@@ -182,7 +203,7 @@ class Trainer:
                 self._load_weights(self.best)
                 self.method.begin_joint()
                 state.phase, state.round, state.stale, state.best = "joint", 0, 0, math.inf
-                self.best = {}
+                self.best, self.average, state.followed = {}, {}, 0
         elif state.stale >= training.joint_patience or state.round >= training.joint_rounds:
             state.done = True
 
@@ -200,6 +221,7 @@ class Trainer:
             for group in self.optimizers[player.name].param_groups:
                 group["lr"] = player.learning_rate * self._rate()
             self.optimizers[player.name].step()
+        self._follow()
         if step.selected is not None:
             self.controller.update(step.selected, step.tokens)
         self._count(step, len(rows))
@@ -213,6 +235,19 @@ class Trainer:
             return 1.0
         done = self.state.round + self.state.round_step / self.round_steps
         return 1.0 - self.settings.training.joint_decay * min(1.0, done / self.settings.training.joint_rounds)
+
+    def _follow(self) -> None:
+        """Let the averaged weights follow the trained ones; while they are young they follow faster."""
+        decay = self.settings.training.averaging
+        if not decay:
+            return
+        state, trained = self.state, dict(self.method.named_parameters())
+        if not self.average:
+            self.average = {name: value.detach().clone() for name, value in trained.items()}
+        state.followed += 1
+        pace = 1.0 - min(decay, state.followed / (state.followed + 10.0))
+        for name, value in self.average.items():
+            value.lerp_(trained[name].detach(), pace)
 
     def _backward(self, name: str, loss: Tensor, parameters: list[torch.nn.Parameter]) -> None:
         if not torch.isfinite(loss):
@@ -233,7 +268,7 @@ class Trainer:
             sums[f"loss.{name}"] += float(value.detach().sum())
         self.state.sums = dict(sums)
 
-    def _record(self, loss: float, dev: dict[str, Any], elapsed: float) -> dict[str, Any]:
+    def _record(self, loss: float, kept: bool, dev: dict[str, Any], elapsed: float) -> dict[str, Any]:
         state, sums = self.state, self.state.sums
         return {
             "phase": state.phase,
@@ -248,11 +283,12 @@ class Trainer:
                 if name.startswith("loss.")
             },
             "dev_loss": loss,
+            "kept": kept,
             "dev": dev,
         }
 
-    def _evaluate(self) -> tuple[float, dict[str, Any]]:
-        """The held-out task loss (at the requested share once there is a selection) and the figures."""
+    def _evaluate(self) -> tuple[Tensor, dict[str, Any]]:
+        """The held-out losses (n,) (at the requested share once there is a selection) and the figures."""
         if self.dev.targets is None:
             raise ValueError("the held-out corpus has no targets")
         targets = self.dev.targets
@@ -260,18 +296,17 @@ class Trainer:
         guide = full_text_outputs(self.method, self.dev)
         dev: dict[str, Any] = {"guide": task.scores(guide, targets)}
         if self.state.phase == "warm_up":
-            return self._loss(guide, targets), dev
+            return self._losses(guide, targets), dev
         scores = token_scores(self.method, self.dev)
         share, least = self.settings.select, least_share(self.settings.select)
         threshold = fit_threshold(scores, self.dev.offsets, share=share, least=least)
         selected = select_above(scores, self.dev.offsets, threshold=threshold, least=least)
         chosen = outputs(self.method, self.dev, selected)
         dev |= {"selection": task.scores(chosen, targets), "selected": float(selected.mean())}
-        return self._loss(guide if self.method.judged_by_full_text else chosen, targets), dev
+        return self._losses(guide if self.method.judged_by_full_text else chosen, targets), dev
 
-    def _loss(self, logits: NDArray[np.float32], targets: NDArray[Any]) -> float:
-        losses = self.method.task.loss(torch.from_numpy(logits), torch.from_numpy(targets))
-        return float(losses.double().mean())
+    def _losses(self, logits: NDArray[np.float32], targets: NDArray[Any]) -> Tensor:
+        return torch.from_numpy(self.method.task.held_out_losses(logits, targets))
 
     def _plan(self, rng: np.random.Generator | None) -> list[NDArray[np.int64]]:
         training = self.settings.training
@@ -311,9 +346,14 @@ class Trainer:
             return
         tensors = {f"model.{name}": value for name, value in self._tensors().items()}
         tensors |= {f"best.{name}": value for name, value in self.best.items()}
+        tensors |= {f"average.{name}": value for name, value in self.average.items()}
         for name, optimizer in self.optimizers.items():
             tensors |= {f"{name}.{key}": value for key, value in optimizer_tensors(optimizer).items()}
-        tensors |= {"random.global": torch.get_rng_state(), "random.own": self.generator.get_state()}
+        tensors |= {
+            "reference": self.reference,
+            "random.global": torch.get_rng_state(),
+            "random.own": self.generator.get_state(),
+        }
         values = {
             "identity": self.identity,
             "threads": torch.get_num_threads(),
@@ -333,7 +373,8 @@ class Trainer:
             )
         torch.set_num_threads(values["threads"])  # another number of threads may round sums differently
         self._load_weights(take(tensors, "model"))
-        self.best = take(tensors, "best")
+        self.best, self.average = take(tensors, "best"), take(tensors, "average")
+        self.reference = tensors["reference"]
         for name, optimizer in self.optimizers.items():
             load_optimizer(optimizer, take(tensors, name))
         torch.set_rng_state(tensors["random.global"])

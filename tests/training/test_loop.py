@@ -267,3 +267,28 @@ def _steps(path: Path) -> int:
         return int(read_checkpoint(path)[1]["progress"]["step"])
     except (TrainingError, OSError):
         return 0
+
+
+class Measuring(Tracker):
+    """Looks at the weights of each round, and is careless with random numbers."""
+
+    def __init__(self):
+        self.phases = []
+
+    def measure(self, method, phase):
+        self.phases.append(phase)
+        torch.rand(3)
+        first = next(value for value in method.parameters() if value.requires_grad)
+        return {"sum": float(first.detach().sum())}
+
+
+def test_what_trackers_measure_is_in_the_history_and_changes_nothing(run):
+    quiet = run(name="quiet.safetensors")
+    tracker = Measuring()
+    watched = run(trackers=[tracker])
+    quiet.run()
+    history = watched.run().history
+    assert tracker.phases == [record["phase"] for record in history]
+    assert all(isinstance(record["dev"]["sum"], float) for record in history)
+    assert same(weights(quiet), weights(watched))
+    assert run(trackers=[tracker]).run(resume=True).history == history

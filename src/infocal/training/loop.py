@@ -165,6 +165,7 @@ class Trainer:
         current = {name: value.clone() for name, value in self._tensors().items()}
         self._load_weights({**current, **self.average})
         losses, dev = self._evaluate()
+        dev |= self._measured()
         kept = self._judge(losses)
         record = self._record(float(losses.mean()), kept, dev, elapsed)
         state.history.append(record)
@@ -304,6 +305,14 @@ class Trainer:
         chosen = outputs(self.method, self.dev, selected)
         dev |= {"selection": task.scores(chosen, targets), "selected": float(selected.mean())}
         return self._losses(guide if self.method.judged_by_full_text else chosen, targets), dev
+
+    def _measured(self) -> dict[str, Any]:
+        """What the trackers find in the weights that are being judged; the random numbers stay as they were."""
+        found: dict[str, Any] = {}
+        with torch.random.fork_rng(devices=[]):
+            for tracker in self.trackers:
+                found |= tracker.measure(self.method, self.state.phase)
+        return found
 
     def _losses(self, logits: NDArray[np.float32], targets: NDArray[Any]) -> Tensor:
         return torch.from_numpy(self.method.task.held_out_losses(logits, targets))

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress, TaskID
 
+    from infocal.methods.base import Method
+
 __all__ = ["MetricsFile", "ProgressBar", "TensorBoard", "Tracker"]
 
 
@@ -26,6 +28,10 @@ class Tracker:
 
     def advance(self, *, step: int, phase: str, tokens: int) -> None:
         """A training step is done."""
+
+    def measure(self, method: Method, phase: str) -> Mapping[str, Any]:
+        """A round's weights are being judged; figures given here join the held-out ones of its record."""
+        return {}
 
     def round(self, record: Mapping[str, Any]) -> None:
         """A round is done; ``record`` is what the metrics file gets."""

@@ -193,6 +193,15 @@ def test_small_data_makes_rounds_of_several_passes_and_large_data_of_a_part(run)
     assert len(large._plan(None)) > large.round_steps == 3
 
 
+def test_the_method_decides_whether_the_controller_holds_the_share(run):
+    held, pinned = run(), run(name="pinned", loss__selection_information=0.5)
+    assert held.method.controlled_share and not pinned.method.controlled_share
+    for trainer in (held, pinned):
+        trainer.run()
+    assert held.controller.offset != 0
+    assert pinned.controller.offset == 0
+
+
 def test_every_row_is_seen_once_per_pass(run):
     trainer = run()
     seen = []

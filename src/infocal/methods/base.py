@@ -84,12 +84,15 @@ class Method(nn.Module, ABC):
     Attributes:
         judged_by_full_text: whether early stopping looks at the output on the full text instead of that on the
             selected words, for methods that never train on selected words.
+        controlled_share: whether the loop's controller holds the share of selected tokens, through
+            `Conditions.offset`; False for methods that price their own words.
     """
 
     task: Task
     embedding: TokenEmbedding
     language_model: VectorLanguageModel | None
     judged_by_full_text: bool = False
+    controlled_share: bool = True
 
     @abstractmethod
     def players(self) -> tuple[Player, ...]:

@@ -39,6 +39,7 @@ class InfoCal(Method):
         self.settings = settings
         self.task = task
         self.embedding = embedding
+        self.controlled_share = settings.loss.selection_information is None
         self.input_dropout = input_dropout(settings)
         self.selector = build_selector(settings, embedding)
         self.guider = Reader(**sizes, feature_width=model.feature_width)

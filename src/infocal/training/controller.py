@@ -19,7 +19,7 @@ class RateController:
 
     Lowering every log-odds by one lowers the log-odds of the rate by about one, so a gain well below 1
     converges without oscillation, whatever the losses do. With ``active`` False the offset stays 0 and the
-    rate is left to the pinned weight of the selection information, as in the paper.
+    rate is left to the method's own price of a word, e.g. a pinned weight of the selection information.
 
     Attributes:
         target: the requested share of tokens.

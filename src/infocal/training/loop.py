@@ -110,9 +110,7 @@ class Trainer:
             )
             for player in self.players
         }
-        self.controller = RateController(
-            settings.select, settings.controller.gain, settings.loss.selection_information is None
-        )
+        self.controller = RateController(settings.select, settings.controller.gain, method.controlled_share)
         self.generator = torch.Generator().manual_seed(settings.seed)
         self.state = _Progress(phase="warm_up" if settings.training.warm_up_rounds else "joint")
         self.best: dict[str, Tensor] = {}

@@ -17,6 +17,7 @@ from infocal.text.segmentation import (
     normalise,
     resolve_segmenter,
     segmenter_named,
+    whitespace,
     words,
 )
 
@@ -256,3 +257,11 @@ def test_normalise_joins_forms():
 @settings(deadline=None)
 def test_normalise_twice_changes_nothing(token):
     assert normalise(normalise(token)) == normalise(token)
+
+
+def test_whitespace_keeps_the_tokens_that_a_text_was_joined_from():
+    tokens = ["n't", "6.5%", "a\xa0b", "\u3000", "--", "你好"]
+    text = " ".join(tokens)
+    assert [text[start:end] for start, end in whitespace(text)] == tokens
+    assert whitespace(" \t\n") == []
+    assert segmenter_named("whitespace") is resolve_segmenter("whitespace") is whitespace

@@ -26,6 +26,7 @@ __all__ = [
     "normalise",
     "resolve_segmenter",
     "segmenter_named",
+    "whitespace",
     "words",
 ]
 
@@ -80,6 +81,7 @@ _ASCII_WORDS = re.compile(
     """
 )
 _CHARACTERS = regex.compile(_GRAPHEME, flags=regex.V1)
+_BETWEEN_SPACES = re.compile(r"\S+", flags=re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +159,15 @@ characters = _PatternSegmenter("characters", _CHARACTERS, re.compile(r"\S"))
 chinese = _ChineseSegmenter()
 """Chinese words exactly as jieba cuts them; needs the extra ``chinese``."""
 
-_BUILT_IN: dict[str, Segmenter] = {"words": words, "chinese": chinese, "characters": characters}
+whitespace = _PatternSegmenter("whitespace", _BETWEEN_SPACES, _BETWEEN_SPACES)
+"""What stands between ASCII white space, for texts that come tokenised; a no-break space is part of a token."""
+
+_BUILT_IN: dict[str, Segmenter] = {
+    "words": words,
+    "chinese": chinese,
+    "characters": characters,
+    "whitespace": whitespace,
+}
 
 
 def resolve_segmenter(choice: str | Callable[[str], Iterable[Span]], sample: Iterable[str] = ()) -> Segmenter:

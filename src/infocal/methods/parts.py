@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from infocal.config import Settings
+from infocal.errors import SettingsError
 from infocal.nn.embedding import TokenEmbedding
 from infocal.nn.predictor import Predictor
 from infocal.nn.selector import Selector
 from infocal.tasks import Task
 from infocal.types import Batch
 
-__all__ = ["build_predictor", "build_selector", "encoder_sizes", "input_dropout", "only", "targets_of"]
+__all__ = [
+    "build_predictor",
+    "build_selector",
+    "encoder_sizes",
+    "input_dropout",
+    "only",
+    "own_settings",
+    "targets_of",
+]
+
+Group = TypeVar("Group")
 
 
 def encoder_sizes(settings: Settings, embedding: TokenEmbedding) -> dict[str, Any]:
@@ -29,14 +40,23 @@ def encoder_sizes(settings: Settings, embedding: TokenEmbedding) -> dict[str, An
     }
 
 
-def build_selector(settings: Settings, embedding: TokenEmbedding) -> Selector:
-    """An untrained selector."""
-    return Selector(**encoder_sizes(settings, embedding))
+def build_selector(settings: Settings, embedding: TokenEmbedding, *, centred: bool = True) -> Selector:
+    """An untrained selector; its scores are relative to their document's mean, or free."""
+    return Selector(**encoder_sizes(settings, embedding), centred=centred)
 
 
 def build_predictor(settings: Settings, embedding: TokenEmbedding, task: Task) -> Predictor:
     """An untrained predictor."""
     return Predictor(**encoder_sizes(settings, embedding), outputs=task.outputs)
+
+
+def own_settings(group: Group | None, *, method: str) -> Group:
+    """A method's own group of settings, which its recipe brings."""
+    if group is None:
+        raise SettingsError(
+            f"the method {method} needs the settings {method}.*; start from the recipe {method}, or extend it"
+        )
+    return group
 
 
 def input_dropout(settings: Settings) -> nn.Module:

@@ -15,6 +15,7 @@ class Selector(nn.Module):
 
     The scores of a document are relative to their mean. Without that, a threshold that is the same for all
     documents gives whole documents too much or too little: no objective compares tokens of different ones.
+    Where a cost per word, not a controller, decides the share, the scores must be free to move together instead.
 
     Args:
         encoder: "rcnn", "lstm" or "gru".
@@ -22,10 +23,21 @@ class Selector(nn.Module):
         hidden_width: per direction.
         layers: of the encoder.
         dropout: between layers and on the states.
+        centred: whether the scores are relative to their document's mean.
     """
 
-    def __init__(self, *, encoder: str, input_width: int, hidden_width: int, layers: int, dropout: float) -> None:
+    def __init__(
+        self,
+        *,
+        encoder: str,
+        input_width: int,
+        hidden_width: int,
+        layers: int,
+        dropout: float,
+        centred: bool = True,
+    ) -> None:
         super().__init__()
+        self.centred = centred
         self.encoder = build_encoder(
             encoder, input_width=input_width, hidden_width=hidden_width, layers=layers, dropout=dropout
         )
@@ -42,5 +54,12 @@ class Selector(nn.Module):
         Returns:
             (b, t).
         """
-        scores: Tensor = self.score(self.dropout(self.encoder(inputs, mask))).squeeze(-1)
-        return scores - masked_mean(scores, mask).unsqueeze(-1)
+        return self.read(inputs, mask)[0]
+
+    def read(self, inputs: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """The log-odds (b, t), and the states (b, t, d) that they were made from."""
+        states: Tensor = self.dropout(self.encoder(inputs, mask))
+        scores: Tensor = self.score(states).squeeze(-1)
+        if self.centred:
+            scores = scores - masked_mean(scores, mask).unsqueeze(-1)
+        return scores, states

@@ -124,8 +124,8 @@ def subset_gumbel(
     """A relaxed choice of k tokens: k Gumbel-softmax samples over the tokens, the largest value of each token.
 
     The gate of L2X (Chen et al. 2018). The samples are independent, so that one token may be drawn twice: the
-    values of a document sum to k at most. All documents draw as many samples as the largest k asks for, and the surplus
-    is left out; that takes b * k * t numbers, about a million for a training batch of long texts.
+    values of a document sum to k at most. All documents draw as many samples as the largest k asks for, and the
+    surplus is left out; that takes b * k * t numbers, about a million for a training batch of long texts.
 
     Args:
         logits: (b, t), the tokens' scores.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from infocal import __version__
-from infocal.cli import demo, evaluate, explain, inspect, train
+from infocal.cli import compare, demo, evaluate, explain, inspect, reproduce, train
 from infocal.cli.failures import EXIT_CODES, Verbs
 
 __all__ = ["main"]
@@ -22,5 +22,14 @@ def main() -> None:
     """
 
 
-for _verb in (train.train, evaluate.evaluate, explain.explain, demo.demo, inspect.info, inspect.recipes):
+for _verb in (
+    train.train,
+    evaluate.evaluate,
+    explain.explain,
+    compare.compare,
+    reproduce.reproduce,
+    demo.demo,
+    inspect.info,
+    inspect.recipes,
+):
     main.add_command(_verb)

@@ -1,1 +1,1 @@
-"""Several methods on the same data at the same share, scored by the same code."""
+"""Methods side by side on the same data: runs, tables, significance, figures and cases."""

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Rationalizer", "load"]
 
-CHUNK = 4096
+FIRST_CHUNK, CHUNK = 32, 4096
 """Documents held at once while explaining a stream: enough to batch by length, little memory."""
 
 
@@ -216,8 +216,9 @@ class Rationalizer:
     def _chunks(
         self, documents: Iterable[Document], bad_rows: BadRows, source: str
     ) -> Iterator[tuple[list[tuple[Document, list[Span]]], Corpus]]:
-        stream = iter(documents)
-        while chunk := list(islice(stream, CHUNK)):
+        stream, size = iter(documents), FIRST_CHUNK  # small at first: who pipes lines in wants to see answers
+        while chunk := list(islice(stream, size)):
+            size = min(2 * size, CHUNK)
             builder = self._builder(source)
             kept: list[tuple[Document, list[Span]]] = []
             for document in chunk:

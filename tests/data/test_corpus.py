@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from infocal.data.corpus import CorpusBuilder, encode_text, flat_positions, gold_tokens
+from infocal.data.corpus import CorpusBuilder, flat_positions, gold_tokens
 from infocal.errors import DataError
 from infocal.text.segmentation import characters, words
 from infocal.text.vocabulary import Vocabulary
@@ -35,15 +35,14 @@ def test_counts_labels_and_cutting():
     assert corpus.lengths.tolist() == [4, 1, 4]
 
 
-def test_ids_are_those_of_encode_text():
+def test_ids_are_those_of_the_vocabulary():
     for vocabulary in (None, Vocabulary(("beer",), 7)):
         _, vocabulary, corpus = build(vocabulary=vocabulary)
         for row, document in enumerate(DOCUMENTS):
-            spans, ids = encode_text(document.text, words, vocabulary, 4)
-            assert spans == words(document.text)[:4]
-            np.testing.assert_array_equal(ids, corpus.ids[corpus.offsets[row] : corpus.offsets[row + 1]])
-        assert corpus.ids.dtype == ids.dtype == np.int32
-    assert encode_text("  ", words, vocabulary, 4)[1].shape == (0,)
+            tokens = [document.text[start:end] for start, end in words(document.text)[:4]]
+            ids = corpus.ids[corpus.offsets[row] : corpus.offsets[row + 1]]
+            np.testing.assert_array_equal(ids, vocabulary.ids(tokens))
+        assert corpus.ids.dtype == np.int32
 
 
 def test_gold_is_what_overlaps():

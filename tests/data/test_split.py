@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from infocal.data.readers import BadRows
-from infocal.data.split import check_classes, check_known_classes, split_rows
+from infocal.data.split import check_classes, split_rows
 from infocal.errors import DataError
 
 
@@ -83,14 +83,3 @@ def test_a_class_seen_once():
 def test_too_few_classes(names, skip, message):
     with pytest.raises(DataError, match=message):
         rows_of(names, skip=skip)
-
-
-def test_classes_of_another_file():
-    settings = {"known": ["b", "a"], "source": "dev.csv"}
-    with pytest.raises(DataError, match=r"dev\.csv, line 3: the label 'c' is not .*; allowed: 'a', 'b'"):
-        check_known_classes(["a", "c"], [2, 3], bad_rows=BadRows(), **settings)
-    bad_rows = BadRows(skip=True)
-    assert check_known_classes(["a", "c", "b"], [2, 3, -1], bad_rows=bad_rows, **settings).tolist() == [0, 2]
-    assert bad_rows.count == 1
-    with pytest.raises(DataError, match="no row has a label of the training data"):
-        check_known_classes(["c"], [-1], bad_rows=bad_rows, **settings)

@@ -19,7 +19,7 @@ from infocal.text.sources import shown
 from infocal.text.vocabulary import Vocabulary
 from infocal.types import Document, Span
 
-__all__ = ["Corpus", "CorpusBuilder", "encode_text", "flat_positions"]
+__all__ = ["Corpus", "CorpusBuilder", "flat_positions"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -203,11 +203,3 @@ def gold_tokens(spans: list[Span], rationale: tuple[Span, ...]) -> NDArray[np.bo
     place = np.searchsorted(gold[:, 1], bounds[0::2], side="right")
     starts = np.append(gold[:, 0], np.iinfo(np.int64).max)
     return np.asarray(starts[place] < bounds[1::2])
-
-
-def encode_text(
-    text: str, segmenter: Segmenter, vocabulary: Vocabulary, max_tokens: int
-) -> tuple[list[Span], NDArray[np.int32]]:
-    """The spans of the tokens that a model reads of a text, and (t,) their ids; both empty if it has none."""
-    spans = segmenter(text)[:max_tokens]
-    return spans, np.array(vocabulary.ids(text[start:end] for start, end in spans), dtype=np.int32)

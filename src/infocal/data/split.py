@@ -12,7 +12,7 @@ from infocal.data.records import BadRows
 from infocal.errors import DataError
 from infocal.text.sources import shown, shown_list
 
-__all__ = ["check_classes", "check_known_classes", "split_rows"]
+__all__ = ["check_classes", "split_rows"]
 
 _BINS = 10
 
@@ -101,34 +101,6 @@ def check_classes(
         found = "there is only one class: " if len(classes) == 1 else "there is no class with two rows: "
         raise DataError(found + shown_list(sorted(counts)), allowed="at least two classes", source=source)
     return np.flatnonzero(~np.array(alone, dtype=bool))
-
-
-def check_known_classes(
-    names: Sequence[str], lines: Iterable[int], *, known: Sequence[str], bad_rows: BadRows, source: str
-) -> NDArray[np.int64]:
-    """The rows whose class is one of ``known``; the others are bad rows.
-
-    Args:
-        names: each row's class.
-        lines: each row's line.
-        known: the classes of the training data.
-        bad_rows: told of rows of other classes.
-        source: the file.
-
-    Raises:
-        DataError: no row is left.
-    """
-    learned = set(known)
-    for name, line in zip(names, lines, strict=True):
-        if name not in learned:
-            found = f"the label {shown(name)} is not in the training data"
-            allowed = shown_list(sorted(learned))
-            bad_rows.report(DataError(found, allowed=allowed, source=source, line=_known(line)))
-    rows = np.flatnonzero(np.array([name in learned for name in names], dtype=bool))
-    if not len(rows):
-        allowed = shown_list(sorted(learned))
-        raise DataError("no row has a label of the training data", allowed=allowed, source=source)
-    return rows
 
 
 def _known(line: int) -> int | None:

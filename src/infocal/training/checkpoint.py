@@ -42,7 +42,7 @@ def read_checkpoint(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         tensors = load(content)
     except (SafetensorError, KeyError, TypeError, ValueError, OSError) as error:
         raise TrainingError(
-            f"{path} cannot be read as a checkpoint ({error}); train anew without --resume"
+            f"{path} cannot be read as a checkpoint ({error}); train anew without resuming"
         ) from None
     if values.get("format") != FORMAT:
         raise TrainingError(

@@ -376,7 +376,7 @@ class Trainer:
         if values["identity"] != self.identity:
             raise TrainingError(
                 f"{self.checkpoint} belongs to a run with other data or settings; "
-                "resume with the same command, or train anew without --resume"
+                "resume with the same data and settings, or train anew without resuming"
             )
         torch.set_num_threads(values["threads"])  # another number of threads may round sums differently
         self._load_weights(take(tensors, "model"))

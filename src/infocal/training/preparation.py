@@ -220,18 +220,18 @@ def _notes(
             else "spread over the scores"
         )
         notes.append(
-            f"No --dev file was given: {len(dev):,} of {len(train) + len(dev):,} rows are held out to decide "
+            f"No held-out rows were given: {len(dev):,} of {len(train) + len(dev):,} rows are held out to decide "
             f"when to stop, {how}."
         )
     if len(train) < LITTLE_DATA:
         notes.append(
-            f"{len(train):,} training rows are little data: expect figures that change with --seed, and "
+            f"{len(train):,} training rows are little data: expect figures that change with the seed, and "
             "look at several explanations before you trust one."
         )
     if cut := train.cut + (0 if split else dev.cut):  # parts of one corpus both count the whole's
         notes.append(
             f"{cut:,} texts are longer than {settings.text.max_tokens:,} tokens; the model reads their "
-            "beginning only (--set text.max_tokens=N changes that)."
+            "beginning only (the setting text.max_tokens changes that)."
         )
     return notes
 

@@ -83,11 +83,15 @@ def train_prepared(
     settings: Settings,
     *,
     trackers: Sequence[Tracker] = (),
+    watch: Callable[[Method], Tracker] | None = None,
     checkpoint: Path | None = None,
     resume: bool = False,
     tell: Callable[[str], None] = lambda note: None,
 ) -> Rationalizer:
-    """Train a model on data that is already encoded; arguments as in :func:`fit`."""
+    """Train a model on data that is already encoded; arguments as in :func:`fit`.
+
+    ``watch`` makes one more tracker, which may look at the network after each round.
+    """
     import torch
 
     from infocal.methods import build_method
@@ -104,7 +108,7 @@ def train_prepared(
         settings,
         train=prepared.train,
         dev=prepared.dev,
-        trackers=trackers,
+        trackers=trackers if watch is None else [*trackers, watch(method)],
         checkpoint=checkpoint,
         identity=_identity(prepared, settings),
     )

@@ -1,0 +1,147 @@
+"""One training run of a reproduction: skipped if it is finished, resumed if it was killed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from infocal.config import Settings
+from infocal.errors import SettingsError
+from infocal.evaluation.decoding import fit_threshold, least_share, select_above
+from infocal.evaluation.rationales import rationale_scores
+from infocal.files import write_text
+from infocal.fitting import StoppedEarlyError, train_prepared
+from infocal.reproduce.scoring import agreement
+from infocal.storage import CHECKPOINT, HEADER, METRICS, read_header
+from infocal.training.tracking import MetricsFile, Tracker
+
+if TYPE_CHECKING:
+    from infocal.data.corpus import Corpus
+    from infocal.methods.base import Method
+    from infocal.training.preparation import Prepared
+
+__all__ = ["MODEL", "AgreementByRound", "is_finished", "read_rounds", "train_run"]
+
+MODEL, ROUNDS = "model", "rounds.jsonl"
+STOPPED = "stopped by the user; the same command goes on from here"
+
+
+def is_finished(folder: Path, settings: Settings) -> bool:
+    """Whether the run's model is there already.
+
+    Raises:
+        SettingsError: a model is there, but it was trained with other settings.
+    """
+    if not (folder / MODEL / HEADER).is_file():
+        return False
+    trained = Settings.parse(read_header(folder / MODEL)["settings"])
+    other = sorted(_differences(_comparable(trained), _comparable(settings)))
+    if other:
+        raise SettingsError(
+            f"{folder} holds a model that was trained with another {', '.join(other[:5])}; "
+            "name another folder with --out, or remove that one"
+        )
+    return True
+
+
+def train_run(
+    folder: Path,
+    prepared: Prepared,
+    settings: Settings,
+    *,
+    corpora: Mapping[str, Corpus],
+    trackers: Sequence[Tracker] = (),
+) -> None:
+    """Train a model and save it in the run's folder; goes on from a checkpoint if one is there.
+
+    Args:
+        folder: of the run.
+        prepared: the encoded reviews.
+        settings: of the run.
+        corpora: annotated reviews by scoring, on which every round is measured; nothing is decided by them.
+        trackers: who is told of the progress.
+
+    Raises:
+        StoppedEarlyError: the user stopped it; the checkpoint stays.
+    """
+    model_folder = folder / MODEL
+    try:
+        model = train_prepared(
+            prepared,
+            settings,
+            trackers=[MetricsFile(model_folder / METRICS), *trackers],
+            watch=lambda method: AgreementByRound(folder / ROUNDS, method, corpora, settings.select),
+            checkpoint=model_folder / CHECKPOINT,
+            resume=True,
+        )
+    except StoppedEarlyError:
+        raise StoppedEarlyError(STOPPED) from None
+    if model.record["training"]["interrupted"]:
+        raise StoppedEarlyError(STOPPED)
+    model.save(model_folder)
+    (model_folder / CHECKPOINT).unlink(missing_ok=True)
+
+
+def read_rounds(folder: Path) -> list[dict[str, Any]]:
+    """What was measured after each round of a run."""
+    path = folder / ROUNDS
+    if not path.is_file():
+        return []
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+class AgreementByRound(Tracker):
+    """Measures after each round how the words selected at the share agree with those that humans marked.
+
+    Args:
+        path: a file that gets one JSON object per round.
+        method: the network in training.
+        corpora: annotated reviews by scoring.
+        share: of tokens to select.
+    """
+
+    def __init__(self, path: Path, method: Method, corpora: Mapping[str, Corpus], share: float) -> None:
+        self.path, self.method, self.corpora, self.share = path, method, corpora, share
+
+    def start(self, *, total_steps: int, step: int, history: Sequence[Mapping[str, Any]]) -> None:
+        """Keep the rounds that are behind a resumed run, and no others."""
+        behind = sum(record["phase"] == "joint" for record in history)
+        kept = [record for record in read_rounds(self.path.parent) if record["round"] <= behind]
+        write_text(self.path, "".join(json.dumps(record) + "\n" for record in kept))
+
+    def round(self, record: Mapping[str, Any]) -> None:
+        """Append one line, once there is a selection."""
+        if record["phase"] == "joint":
+            figures = {name: self._measure(corpus) for name, corpus in self.corpora.items()}
+            with self.path.open("a", encoding="utf-8") as stream:
+                stream.write(json.dumps({"round": record["round"], **figures}) + "\n")
+
+    def _measure(self, corpus: Corpus) -> dict[str, float] | None:
+        from infocal.training.inference import token_scores
+
+        if corpus.gold is None or corpus.annotated is None:
+            return None
+        scores, least = token_scores(self.method, corpus), least_share(self.share)
+        threshold = fit_threshold(scores, corpus.offsets, share=self.share, least=least)
+        selected = select_above(scores, corpus.offsets, threshold=threshold, least=least)
+        return agreement(
+            rationale_scores(selected, corpus.gold, corpus.offsets, annotated=corpus.annotated, scores=scores)
+        )
+
+
+def _comparable(settings: Settings) -> dict[str, Any]:
+    """Settings by dotted name, without what training settles itself and where the vectors lie."""
+    flat: dict[str, Any] = {}
+    for name, value in settings.model_dump(mode="json").items():
+        flat |= (
+            {f"{name}.{key}": item for key, item in value.items()} if isinstance(value, dict) else {name: value}
+        )
+    for name in ("loss.calibration_window", "text.vectors", "training.checkpoint_seconds"):
+        flat.pop(name)
+    return flat
+
+
+def _differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> set[str]:
+    return {name for name in first.keys() | second.keys() if first.get(name) != second.get(name)}

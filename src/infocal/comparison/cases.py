@@ -40,7 +40,7 @@ def cases_html(results: Results, documents: Sequence[Document]) -> str:
     title = "The same texts, seen by each method"
     seeds = {name: min(results.runs[name]) for name in results.finished}
     intro = (
-        f"{len(documents)} test texts, drawn by chance (seed 0). Each row shows the words that one reader went "
+        f"Test texts drawn by chance (seed 0): {len(documents)}. Each row shows the words that one reader went "
         f"by; decoder {results.decoder}."
     )
     parts = [f"<h1>{escape(title)}</h1>", f"<p>{escape(intro)}</p>", _legend(results, seeds, documents)]

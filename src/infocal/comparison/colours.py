@@ -11,7 +11,7 @@ from dataclasses import dataclass
 __all__ = ["Look", "look"]
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+MARKERS = ("o", "s", "^", "D", "v", "p", ">")
 DASHES = ("-", "--", "-.", ":")
 UNDERLINES = ("dashed", "dotted", "double", "wavy")
 """The solid one is the human's."""

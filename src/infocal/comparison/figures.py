@@ -28,6 +28,8 @@ STYLE: dict[Any, Any] = {
     "svg.hashsalt": "infocal",
 }
 GREY = "#555555"
+FEW = 3
+"""Contenders up to which bars of deviation can be told apart round by round."""
 FULL_TEXT = "full text\n(mean and range)"
 
 Point = tuple[float, Cell]
@@ -85,7 +87,7 @@ def precision_recall(results: Results) -> Any:
     figure, axes = _figure(2)
     for axis, key in zip(axes, ("precision", "recall"), strict=True):
         for name, style in _looks(results):
-            _line(axis, curves[name][key], style, name)
+            _line(axis, curves[name][key], style, name, bars=len(curves) <= FEW)
         axis.set_title(key, loc="left")
         axis.set_xlabel("round of joint training")
         axis.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
@@ -102,7 +104,7 @@ def _figure(columns: int) -> tuple[Any, Sequence[Any]]:
     return figure, axes
 
 
-def _line(axis: Any, points: Sequence[Point], style: Look, name: str) -> None:
+def _line(axis: Any, points: Sequence[Point], style: Look, name: str, *, bars: bool = True) -> None:
     known = [(place, cell.mean, cell.deviation or 0.0) for place, cell in points if cell.mean is not None]
     if not known:
         return
@@ -110,9 +112,10 @@ def _line(axis: Any, points: Sequence[Point], style: Look, name: str) -> None:
     axis.errorbar(
         places,
         means,
-        yerr=deviations if any(deviations) else None,
+        yerr=deviations if bars and any(deviations) else None,
         label=_label(name),
         color=style.colour,
+        ecolor=(style.colour, 0.55),
         marker=style.marker,
         linestyle=style.dash,
         markersize=5.5,

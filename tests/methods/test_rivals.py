@@ -26,6 +26,7 @@ TINY = {
     "encoder.hidden_width": 10,
     "training.least_round_steps": 4,
     "training.most_round_steps": 6,
+    "training.warm_up_rounds": 1,
     "training.joint_rounds": 2,
     "training.batch_documents": 16,
     "training.checkpoint_seconds": 0.0,
@@ -221,6 +222,14 @@ def test_a_method_without_its_own_settings_says_what_to_do(network, method):
         network(settings)
 
 
+@pytest.mark.parametrize("rounds", [0, 2])
+def test_the_critic_starts_from_a_baseline_that_was_warmed_up(rival, rounds):
+    method = rival("invase", **{"training.warm_up_rounds": rounds})
+    method.begin_joint()
+    pairs = zip(method.critic.parameters(), method.baseline.parameters(), strict=True)
+    assert all(torch.equal(one, other) for one, other in pairs) == bool(rounds)
+
+
 def test_the_baseline_is_the_average_cost_of_the_batches_before(rival, batch):
     changes = {**NO_DROPOUT, "bernoulli.continuity": 0.0}
     held, plain = rival("bernoulli", **changes), rival("bernoulli", **changes, **{"bernoulli.baseline": "none"})
@@ -262,12 +271,12 @@ def test_dependent_scores_are_made_with_the_last_offset(rival, batch):
 
 def test_a_multiplier_follows_the_moving_average_and_prices_the_share(rival, batch):
     method = rival("hardkuma, share only")
-    method.multipliers.fill_(1.0)
+    method.multipliers.fill_(0.5)
     found = method.step(batch, conditions()).objectives["selected_share"].mean().item()
     price, excess = method.multipliers.item(), method.excesses.item()
     assert excess > 0
     assert excess == pytest.approx((1 - method.own.moving_average) * found / price, rel=1e-4)
-    assert price == pytest.approx(math.exp(method.own.multiplier_rate * excess), rel=1e-4)
+    assert price == pytest.approx(0.5 * math.exp(method.own.multiplier_rate * excess), rel=1e-4)
 
 
 class StopAt(Tracker):
@@ -351,7 +360,8 @@ def test_it_learns_which_words_decide(variant):
         "training.learning_rate": 0.01,
         "training.least_round_steps": 40,
         "training.most_round_steps": 40,
-        "training.joint_rounds": 6,
+        "training.warm_up_rounds": 2,
+        "training.joint_rounds": 4,
         "training.batch_documents": 32,
     }
     settings = settings_of(variant, **changes).model_copy(update={"select": 0.2})

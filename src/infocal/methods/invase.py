@@ -57,6 +57,11 @@ class Invase(Method):
             ),
         )
 
+    def begin_joint(self) -> None:
+        """Start the critic from a warmed-up baseline; the paper has no warm-up, and both start untrained."""
+        if self.settings.training.warm_up_rounds:
+            self.critic.load_state_dict(self.baseline.state_dict())
+
     def step(self, batch: Batch, conditions: Conditions) -> Step:
         """The objectives of one batch; in a warm-up, the baseline's."""
         mask, targets = batch.mask, targets_of(batch)

@@ -82,8 +82,8 @@ class Bernoulli(Method):
         logits = self.predictor(vectors * chosen.unsqueeze(-1), batch.mask)
         prediction = self.task.loss(logits, targets_of(batch))
         likelihood = log_probability(log_odds, chosen, batch.mask, reduction="mean")
-        surprise = self._score(self._cost(prediction, chosen, batch.mask), likelihood)
-        return Step({"prediction": prediction, "score_function": surprise}, float(chosen.sum()), tokens)
+        score = self._score(self._cost(prediction, chosen, batch.mask), likelihood)
+        return Step({"prediction": prediction, "score_function": score}, float(chosen.sum()), tokens)
 
     @torch.no_grad()
     def score_tokens(self, batch: Batch) -> Tensor:

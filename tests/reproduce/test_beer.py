@@ -92,7 +92,7 @@ class TestWithLeisFiles:
     def test_prints_a_table_per_aspect_with_the_published_figures(self, done):
         out, result = done
         for aspect, published in (("appearance", "(73.2)"), ("smell", "(45.6)"), ("palate", "(59.8)")):
-            assert f"{aspect}: every review with marked words" in result.stdout
+            assert f"{aspect}, scored as lei, in %; in brackets as published" in result.stdout
             assert published in result.stdout
         assert str(out / "table.md") in result.stdout
         assert "1 of 6: appearance, infocal, seed 0" in result.stderr
@@ -156,7 +156,7 @@ class TestWithLeisFiles:
         result = run(*words, *TINY)
         assert result.exit_code == 0, result.output
         assert "trained already" in result.stderr
-        assert "reviews rated at most .4" in result.stdout
+        assert "scored as car" in result.stdout
         assert before == {path: path.stat().st_mtime_ns for path in out.rglob("weights.safetensors")}
 
     def test_other_settings_or_data_are_refused(self, release, done, tmp_path):
@@ -208,6 +208,38 @@ class TestWithLeisFiles:
         skipped = run(*words, "--skip-bad")
         assert skipped.exit_code == 0, skipped.output
         assert "1 bad row left out" in skipped.stderr
+
+    def test_mended_files_may_follow_broken_ones(self, release, tmp_path):
+        files = Path(shutil.copytree(release, tmp_path / "files"))
+        path, words = files / review_file("smell", "train"), ("--aspects", "smell", "--methods", "infocal", *TINY)
+        whole = path.read_bytes()
+        path.write_bytes(whole + gzip.compress(b"no tab\n"))
+        assert run("--data", files, "--out", tmp_path / "out", *words).exit_code == 3
+        path.write_bytes(whole)
+        assert run("--data", files, "--out", tmp_path / "out", *words).exit_code == 0
+
+
+def test_finds_the_words_of_its_aspect(tmp_path):
+    release = write_release(tmp_path / "files", train=300, heldout=60, annotated=40)
+    changes = {
+        "encoder.hidden_width": 16,
+        "encoder.dropout": 0.1,
+        "model.feature_width": 16,
+        "training.learning_rate": 0.005,
+        "training.batch_documents": 32,
+        "training.most_round_steps": 25,
+        "training.warm_up_rounds": 4,
+        "training.joint_rounds": 3,
+        "training.least_round_steps": 25,
+    }
+    words = [word for name, value in changes.items() for word in ("--set", f"{name}={value}")]
+    out = tmp_path / "out"
+    result = run("--data", release, "--out", out, "--methods", "infocal", "--aspects", "smell", *words)
+    assert result.exit_code == 0, result.output
+    (found,) = json.loads((out / "results.json").read_text())
+    assert found["agreement"]["lei"]["precision"] > 0.8
+    assert found["agreement"]["lei"]["selected_share"] == pytest.approx(0.07, abs=0.02)
+    assert found["mse"] < np.var([0.2, 0.5, 0.9]) / 2
 
 
 class TestWithoutThem:

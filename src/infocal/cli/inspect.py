@@ -71,6 +71,7 @@ def recipes(name: str | None) -> None:
     if name is not None:
         click.echo(load_settings(name).to_yaml(), nl=False)
         return
+    width = max(map(len, recipe_names()))
     for known in recipe_names():
         first = (RECIPES / f"{known}.yaml").read_text(encoding="utf-8").partition("\n")[0]
-        click.echo(f"{known:<12} {first.removeprefix('#').strip()}")
+        click.echo(f"{known:<{width}} {first.removeprefix('#').strip()}")

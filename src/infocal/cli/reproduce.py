@@ -33,7 +33,6 @@ ROWS = (
     "infocal-paper-no-lm",
     "l2x",
     "invase",
-    "car",
 )
 """Those of ``infocal.reproduce.beer``, named again for the same reason."""
 

@@ -84,7 +84,6 @@ ROWS: Mapping[str, Row] = {
     "infocal-paper-no-lm": _as_printed("InfoCal-L_lm, the paper's weights", "InfoCal-L_lm", loss__fluency=0.0),
     "l2x": Row(title="L2X", method="l2x"),
     "invase": Row(title="INVASE", method="invase"),
-    "car": Row(title="CAR", method="car"),
 }
 """What can be trained, by its name on the command line. The rows "the paper's weights" use the printed recipe,
 which pins the weight of the selection; the others use what this package recommends for the method."""
@@ -170,9 +169,9 @@ def reproduce_beer(
     """
     reviews.check(plan.aspects)
     all_settings = {run: plan.settings(run[1], run[0], run[2], reviews) for run in _runs(plan)}
-    _claim(out, reviews, plan)
     tests = {aspect: list(reviews.read("test", aspect)) for aspect in plan.aspects}
     cases = choose_cases(aligned(tests), plan.cases)
+    _claim(out, reviews, plan)
     results, notes = [], list[str]()
     data: _AspectData | None = None
     for place, ((aspect, row, seed), settings) in enumerate(all_settings.items(), 1):
@@ -270,7 +269,7 @@ def _claim(out: Path, reviews: Reviews, plan: Plan) -> None:
         "limit": reviews.limit,
         "files": reviews.fingerprints(plan.aspects),
     }
-    if path.is_file():
+    if path.is_file() and (out / "runs").is_dir():
         try:
             known = json.loads(path.read_text(encoding="utf-8"))
             other = [name for name, digest in facts["files"].items() if known["files"].get(name, digest) != digest]
@@ -282,6 +281,6 @@ def _claim(out: Path, reviews: Reviews, plan: Plan) -> None:
                 f"{out} was begun with other data ({', '.join(other)} differs); name another folder with --out"
             )
         facts["files"] = {**known["files"], **facts["files"]}
-    elif out.is_dir() and any(out.iterdir()):
+    elif not path.is_file() and out.is_dir() and any(out.iterdir()):
         raise SettingsError(f"{out} holds something else; name a new or empty folder with --out")
     write_text(path, json.dumps(facts, indent=1) + "\n")

@@ -202,7 +202,7 @@ tr:last-child{border-bottom:1px solid var(--line)}
 th{width:13rem;text-align:start;vertical-align:top;padding:.6rem .8rem .6rem 0;font-weight:600}
 th ul{list-style:none;margin:.25rem 0 0;padding:0;color:var(--soft);font-size:.82rem;font-weight:400;
 line-height:1.5}
-td{padding:.6rem 0;line-height:1.85;overflow-wrap:anywhere;white-space:pre-wrap}
+td{vertical-align:top;padding:.6rem 0;line-height:1.85;overflow-wrap:anywhere;white-space:pre-wrap}
 mark{color:#14181e;padding:.08em .12em;border-radius:.15em;-webkit-box-decoration-break:clone;
 box-decoration-break:clone;print-color-adjust:exact;-webkit-print-color-adjust:exact}
 mark::before,mark::after{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(100%);

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from infocal.comparison.colours import look
 from infocal.errors import MissingExtraError
 from infocal.files import write_bytes
 from infocal.reproduce.beer import ROWS, SELECT
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["draw_agreement_by_round", "draw_error_by_share"]
 
-COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D31")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 FULL_TEXT_ROWS = ("attention", "infocal")
 """Whose full-text error is the baseline: the first that was trained."""
 
@@ -110,11 +109,20 @@ def _curve(axes: Axes, place: int, row: str, points: Sequence[tuple[float, float
     if not points:
         return
     across, up, spread = zip(*points, strict=True)
-    colour, marker = COLOURS[place % len(COLOURS)], MARKERS[place % len(MARKERS)]
-    axes.plot(across, up, color=colour, marker=marker, markersize=4.5, linewidth=1.5, label=ROWS[row].title)
+    style = look(place)
+    axes.plot(
+        across,
+        up,
+        color=style.colour,
+        marker=style.marker,
+        linestyle=style.dash,
+        markersize=4.5,
+        linewidth=1.5,
+        label=ROWS[row].title,
+    )
     if any(spread):
         low, high = ([u + sign * s for u, s in zip(up, spread, strict=True)] for sign in (-1, 1))
-        axes.fill_between(across, low, high, color=colour, alpha=0.15, linewidth=0)
+        axes.fill_between(across, low, high, color=style.colour, alpha=0.15, linewidth=0)
 
 
 def _full_text(results: Sequence[RunResult], aspect: str) -> tuple[float, str]:

@@ -8,10 +8,10 @@ from pathlib import Path
 from infocal.errors import MissingExtraError
 from infocal.files import write_text
 from infocal.report import Table
-from infocal.reproduce.beer import ROWS, Outcome, Plan
+from infocal.reproduce.beer import Outcome, Plan
 from infocal.reproduce.cases import cases_page
 from infocal.reproduce.figures import draw_agreement_by_round, draw_error_by_share
-from infocal.reproduce.scoring import SCORINGS, RunResult
+from infocal.reproduce.scoring import RunResult
 from infocal.reproduce.tables import (
     COLUMNS,
     MEASURED,
@@ -27,9 +27,9 @@ from infocal.reproduce.tables import (
 __all__ = ["result_tables", "write_outputs"]
 
 CASE_NOTES = (
-    "Each reader's row shows three models, one per aspect: a model knows of one aspect only, and is never told "
-    "which words speak of it. The figures are the rating it predicts from the marked words, and how many of the "
-    "words those are.",
+    "Behind each method's row stands one model per aspect. It knows the ratings of that aspect alone, and is "
+    "never told which words speak of it. The figures are the rating it predicts from the marked words, and the "
+    "share of the words that these are.",
 )
 
 
@@ -83,10 +83,10 @@ def result_tables(results: Sequence[RunResult], aspects: Sequence[str], scoring:
                 ours = lines[row, MEASURED].cells[aspect]
                 printed = lines[row, PUBLISHED].cells[aspect] if (row, PUBLISHED) in lines else {}
                 figures = [_beside(ours[name], printed.get(name)) for name in COLUMNS]
-            rows.append((ROWS[row].title, *figures, error, full))
-        names = COLUMNS.values() if scored else ("% selected",)
-        title = f"{aspect}: {SCORINGS[scoring]}" if scored else aspect
-        header = ("as measured (as published)" if scored else "", *names, "MSE", "full-text MSE")
+            rows.append((row, *figures, error, full))
+        names = ("P", "R", "F1", "selected") if scored else ("selected, %",)
+        title = f"{aspect}, scored as {scoring}, in %; in brackets as published" if scored else aspect
+        header = ("", *names, "MSE", "full text")
         yield Table(title, header, rows)
 
 

@@ -22,9 +22,9 @@ class Invase(Method):
     """An actor draws hard choices, a critic reads what was chosen, a baseline reads everything.
 
     The actor's reward for a document is the baseline's loss minus the critic's: how little the words left out were
-    missed. It pays ``invase.selection_penalty`` times its mean probability besides. The loop's controller holds the
-    share and so takes back what that does to all words alike; what is left pushes down the undecided ones most. The
-    word vectors belong to the critics.
+    missed. It pays ``invase.selection_penalty`` times its mean probability besides. The loop's controller, holding
+    the share, takes back what that does to all words alike; what is left pushes down the undecided ones most.
+    The word vectors belong to the critics.
 
     Args:
         settings: the penalty and sizes.

@@ -146,7 +146,7 @@ def alive(number):
         return False
 
 
-def wait_for(condition, seconds=60):
+def wait_for(condition, seconds=240):
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline
@@ -159,14 +159,18 @@ def test_a_killed_comparison_leaves_no_process_and_keeps_what_is_done(folder, nu
     slow = "extends: tiny.yaml\ntraining: {joint_rounds: 100000, joint_patience: 100000}\n"
     (folder / "slow.yaml").write_text(slow)
     command = [sys.executable, "-m", "infocal", *words(folder, "tiny", "slow")]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    done = folder / "out" / "runs" / "tiny-0.json"
-    wait_for(lambda: done.is_file() or process.poll() is not None)
-    wait_for(lambda: len(children(process)) == 1)
-    (worker,) = children(process)
-    os.kill(process.pid, number)
-    _, stderr = process.communicate(timeout=60)
-    wait_for(lambda: not alive(worker))
+    done, said = folder / "out" / "runs" / "tiny-0.json", folder / "stderr.txt"
+    with said.open("wb") as stream, subprocess.Popen(command, stdout=stream, stderr=stream) as process:
+        try:
+            wait_for(lambda: done.is_file() or process.poll() is not None)
+            wait_for(lambda: len(children(process)) == 1)
+            (worker,) = children(process)
+            os.kill(process.pid, number)
+            process.wait(timeout=240)
+            wait_for(lambda: not alive(worker))
+        finally:
+            process.kill()
+    stderr = said.read_text("utf-8")
     assert process.returncode == (130 if number == signal.SIGINT else -signal.SIGKILL), stderr
     assert "Traceback" not in stderr
     assert [path.name for path in done.parent.iterdir()] == ["tiny-0.json"]

@@ -84,10 +84,14 @@ def result_tables(results: Sequence[RunResult], aspects: Sequence[str], scoring:
                 printed = lines[row, PUBLISHED].cells[aspect] if (row, PUBLISHED) in lines else {}
                 figures = [_beside(ours[name], printed.get(name)) for name in COLUMNS]
             rows.append((row, *figures, error, full))
-        names = ("P", "R", "F1", "selected") if scored else ("selected, %",)
-        title = f"{aspect}, scored as {scoring}, in %; in brackets as published" if scored else aspect
-        header = ("", *names, "MSE", "full text")
-        yield Table(title, header, rows)
+        names = ("P", "R", "F1", "share") if scored else ("share",)
+        title = (
+            f"{aspect}, scored as {scoring}, in %; in brackets as published"
+            if scored
+            else f"{aspect}, share of words in %"
+        )
+        header = ("", *names, "MSE", "full")
+        yield Table(title, header, rows, caption="full: the MSE of reading the full text")
 
 
 def _beside(measured: Mean | None, printed: Mean | None) -> str:

@@ -15,6 +15,19 @@ if TYPE_CHECKING:
 
 __all__ = ["compare"]
 
+LEFT_TO_FILES = frozenset(
+    {
+        "iou_f1",
+        "sufficiency",
+        "comprehensiveness",
+        "mean_run",
+        "language_model",
+        "training_seconds",
+        "processor_seconds",
+    }
+)
+"""Measures for which a terminal is too narrow."""
+
 
 def _names(ctx: click.Context, option: click.Parameter, value: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in value.split(",") if part.strip())
@@ -104,14 +117,15 @@ def compare(
 
 
 def _report(results: Results, out: Path, voice: Voice) -> None:
-    from infocal.comparison.tables import figure_rows
     from infocal.report import Table
 
-    header, rows = figure_rows(results)
-    turned = list(zip(*rows, strict=True))  # a column per method fits a terminal
-    table = Table(
-        "Test rows", ("", *turned[0]), [(name, *cells) for name, cells in zip(header[1:], turned[1:], strict=True)]
-    )
+    measures = [measure for measure in results.measures() if measure.key not in LEFT_TO_FILES]
+    rows = [
+        (name, *(measure.text(results.cell(name, measure).mean) for measure in measures), len(results.runs[name]))
+        for name in results.contenders
+    ]
+    title = f"Test rows, decoder {results.decoder}, means over the seeds"
+    table = Table(title, ("", *(measure.title for measure in measures), "runs"), rows)
     voice.result.print(table)
     voice.say(f"Tables:  {out / 'table.md'} (also .csv and .tex)")
     voice.say(f"Figures: {out / 'figures'}")

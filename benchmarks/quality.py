@@ -156,10 +156,6 @@ def run_one(job: Job, data: Path, vectors: Path, threads: int, changes: list[str
         decoder: model.evaluate(read("test"), decoder=decoder, source=job.data, bad_rows=BadRows(skip=True))
         for decoder in ("average", "equal", "spans", "spans-equal")
     }
-    dev = {
-        decoder: model.evaluate(read("dev"), decoder=decoder, source=job.data, bad_rows=BadRows(skip=True))
-        for decoder in ("average", "equal", "spans", "spans-equal")
-    }
     examples = []
     if job.data == "hotel":
         import itertools
@@ -181,7 +177,6 @@ def run_one(job: Job, data: Path, vectors: Path, threads: int, changes: list[str
         "span_cost": model.decoding.span_cost,
         "window": model.settings.loss.calibration_window,
         "test": scores,
-        "dev": dev,
         "examples": examples,
         "date": time.strftime("%Y-%m-%d"),
     }
@@ -244,12 +239,14 @@ def main() -> None:
             sub.add_argument("--suites", nargs="+", default=["main", "no-vectors", "shares", "small"])
             sub.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
             sub.add_argument("--only", nargs="+", default=[])
-    verbs.add_parser("report").add_argument("--results", default=str(RESULTS))
+    report = verbs.add_parser("report")
+    report.add_argument("--results", default=str(RESULTS))
+    report.add_argument("--data", default="../shared/data")
     arguments = parser.parse_args()
     if arguments.verb == "report":
         from quality_report import write_page
 
-        write_page(Path(arguments.results), PAGE)
+        write_page(Path(arguments.results), PAGE, Path(arguments.data))
     else:
         {"run": run, "one": one}[arguments.verb](arguments)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import statistics
+from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -117,8 +118,34 @@ def verdicts(runs: list[Run]) -> str:
     return table(["data", "what", "found", "bar", "reached"], lines)
 
 
-def share_table(runs: list[Run]) -> str:
-    """Measured against requested shares, and the majority class."""
+def majorities(data: Path) -> dict[tuple[str, str], float]:
+    """The accuracy of always naming the most frequent class of the test rows, per data set and label."""
+    found = {}
+    for name, label in BARS:
+        path = data / name / "test.jsonl"
+        if path.exists():
+            labels = [str(json.loads(line)[label]) for line in path.read_text(encoding="utf-8").splitlines()]
+            found[name, label] = Counter(labels).most_common(1)[0][1] / len(labels)
+    return found
+
+
+def lost_without_vectors(main: list[Run], bare: list[Run]) -> str:
+    """What the vectors are worth, in points of F1, on the seeds that both have."""
+    rows = []
+    for key, group in groups(bare, "data", "label").items():
+        seeds = {run["job"]["seed"] for run in group}
+        others = [run for run in groups(main, "data", "label").get(key, []) if run["job"]["seed"] in seeds]
+        with_vectors, without = (values(runs, f1("average")) for runs in (others, group))
+        if with_vectors and without:
+            loss = statistics.mean(with_vectors) - statistics.mean(without)
+            rows.append(
+                [", ".join(key), str(len(without)), f"{100 * loss:.1f}", "yes" if loss <= 0.04 else "**no**"]
+            )
+    return table(["data, label", "seeds", "points of F1 less", "at most 4"], rows)
+
+
+def share_table(runs: list[Run], majority: dict[tuple[str, str], float]) -> str:
+    """Measured against requested shares, and accuracy against the majority class."""
     rows = []
     for (data, label, share, vectors), group in sorted(groups(runs, "data", "label", "select", "vectors").items()):
         measured = [run["test"]["average"]["selected"] for run in group]
@@ -133,10 +160,11 @@ def share_table(runs: list[Run]) -> str:
                 f"{worst:.1%}",
                 "yes" if worst <= 0.15 else "**no**",
                 spread([task_figure(run) for run in group]),
+                f"{majority[data, label]:.3f}" if (data, label) in majority else "-",
             ]
         )
     header = ["data, label", "asked", "vectors", "seeds", "measured share", "worst deviation", "within 15 %"]
-    return table([*header, "accuracy / MSE"], rows)
+    return table([*header, "accuracy / MSE", "majority class"], rows)
 
 
 def examples(runs: list[Run]) -> str:
@@ -151,7 +179,7 @@ def examples(runs: list[Run]) -> str:
     return "\n".join(lines)
 
 
-def write_page(results: Path, page: Path) -> None:
+def write_page(results: Path, page: Path, data: Path) -> None:
     """Write docs/results.md; the hand-written remarks are in benchmarks/remarks.md."""
     runs = load(results)
     main = [r for r in runs if r["job"]["vectors"] and not r["job"]["rows"]]
@@ -175,10 +203,11 @@ def write_page(results: Path, page: Path) -> None:
         verdicts(main),
         "## Without any vectors",
         quality_table(bare) if bare else "Not run.",
+        lost_without_vectors(main, bare) if bare else "",
         "## 500 rows of tweets",
         quality_table(small) if small else "Not run.",
         "## Is the requested share kept?",
-        share_table(large),
+        share_table(large, majorities(data)),
         "## Hotel reviews, cleanliness: what is highlighted",
         "The first twenty reviews of the de-correlated test part, span decoder, seed 0.",
         examples(main),

@@ -59,3 +59,23 @@ def test_settings_are_frozen_and_know_no_other_names():
         settings.select = 0.9
     with pytest.raises(SettingsError, match="there is no setting 'colour'"):
         Settings.parse({**settings.model_dump(), "colour": "red"})
+
+
+def test_a_method_that_cannot_learn_from_evidence_says_so():
+    with pytest.raises(SettingsError, match="hardkuma does not learn from human evidence"):
+        load_settings(method="hardkuma", changes={"loss.rationale_supervision": 1.0})
+
+
+def test_method_and_recipe_must_agree():
+    assert load_settings("printed", method="infocal").method == "infocal"
+    assert load_settings(method="l2x").l2x.temperature == 0.5
+    assert load_settings("l2x").method == "l2x"
+    with pytest.raises(SettingsError, match="recipe printed is of the method infocal, not of l2x"):
+        load_settings("printed", method="l2x")
+    with pytest.raises(SettingsError, match=r"method 'nix' is unknown; choose from infocal, .*car"):
+        load_settings(method="nix")
+
+
+def test_settings_of_a_method_that_is_not_used_are_unknown():
+    with pytest.raises(SettingsError, match="there is no setting 'l2x'"):
+        load_settings(method="hardkuma", changes={"l2x.temperature": 1.0})

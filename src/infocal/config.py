@@ -223,9 +223,15 @@ class Settings(_Frozen):
     def parse(cls, values: Mapping[str, Any]) -> Settings:
         """Check plain values; a wrong one raises SettingsError that names it and what is allowed."""
         try:
-            return cls.model_validate(dict(values))
+            settings = cls.model_validate(dict(values))
         except ValidationError as error:
             raise SettingsError(_explain(error)) from None
+        if settings.loss.rationale_supervision and settings.method != "infocal":
+            raise SettingsError(
+                f"loss.rationale_supervision (--supervise) is set, but the method {settings.method} does not learn "
+                "from human evidence; infocal does"
+            )
+        return settings
 
 
 def recipe_names() -> list[str]:

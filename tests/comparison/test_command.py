@@ -161,7 +161,8 @@ def test_a_killed_comparison_leaves_no_process_and_keeps_what_is_done(folder, nu
     (folder / "slow.yaml").write_text(slow)
     command = [sys.executable, "-m", "infocal", *words(folder, "tiny", "slow")]
     done, said = folder / "out" / "runs" / "tiny-0.json", folder / "stderr.txt"
-    with said.open("wb") as stream, subprocess.Popen(command, stdout=stream, stderr=stream) as process:
+    heed = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}  # a shell's "&" has it ignored
+    with said.open("wb") as stream, subprocess.Popen(command, stdout=stream, stderr=stream, **heed) as process:
         try:
             wait_for(lambda: done.is_file() or process.poll() is not None)
             wait_for(lambda: len(children(process)) == 1)

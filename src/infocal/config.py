@@ -228,8 +228,8 @@ class Settings(_Frozen):
             raise SettingsError(_explain(error)) from None
         if settings.loss.rationale_supervision and settings.method != "infocal":
             raise SettingsError(
-                f"loss.rationale_supervision (--supervise) is set, but the method {settings.method} does not learn "
-                "from human evidence; infocal does"
+                f"loss.rationale_supervision (--supervise) is set, but the method {settings.method} does not "
+                "learn from human evidence; infocal does"
             )
         return settings
 

@@ -40,7 +40,6 @@ from infocal.files import write_text
 from infocal.rationalizer import Rationalizer, load
 from infocal.tasks import Regression, Task
 from infocal.training.inference import outputs, token_scores
-from infocal.training.preparation import encode_labelled
 from infocal.types import Batch, Document
 
 BATCH_TOKENS = 4096
@@ -276,15 +275,7 @@ def compare(
     model: Rationalizer, documents: list[Document], *, share: float, methods: list[str], seed: int = 0
 ) -> dict[str, Any]:
     """Name -> figures of the model's own selection ("infocal") and of each method, on the same documents."""
-    corpus = encode_labelled(
-        documents,
-        segmenter=model.segmenter,
-        vocabulary=model.vocabulary,
-        task=model.task,
-        max_tokens=model.settings.text.max_tokens,
-        source="data",
-        bad_rows=BadRows(skip=False),
-    )
+    corpus = model.encode(documents, bad_rows=BadRows(skip=False), source="data")
     guider = guider_of(model)
     texts = [document.text for document in documents]
     model.explain(texts[:50], share=share)  # the first call pays for what is loaded late

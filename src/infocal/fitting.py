@@ -83,15 +83,11 @@ def train_prepared(
     settings: Settings,
     *,
     trackers: Sequence[Tracker] = (),
-    watch: Callable[[Method], Tracker] | None = None,
     checkpoint: Path | None = None,
     resume: bool = False,
     tell: Callable[[str], None] = lambda note: None,
 ) -> Rationalizer:
-    """Train a model on data that is already encoded; arguments as in :func:`fit`.
-
-    ``watch`` makes one more tracker, which may look at the network after each round.
-    """
+    """Train a model on data that is already encoded; arguments as in :func:`fit`."""
     import torch
 
     from infocal.methods import build_method
@@ -108,7 +104,7 @@ def train_prepared(
         settings,
         train=prepared.train,
         dev=prepared.dev,
-        trackers=trackers if watch is None else [*trackers, watch(method)],
+        trackers=trackers,
         checkpoint=checkpoint,
         identity=_identity(prepared, settings),
     )

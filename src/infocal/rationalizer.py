@@ -136,7 +136,7 @@ class Rationalizer:
         """
         began = time.perf_counter()
         bad_rows = bad_rows or BadRows(skip=False)
-        corpus = self._labelled(documents, bad_rows, source)
+        corpus = self.encode(documents, bad_rows=bad_rows, source=source)
         scores, selected, logits = self._answer(corpus, decoder=decoder, share=share, span_cost=span_cost)
         full = self._full_text(corpus)
         rest = self._outputs(corpus, ~selected)
@@ -199,7 +199,8 @@ class Rationalizer:
             return None
         return rationale_scores(selected, corpus.gold, corpus.offsets, annotated=corpus.annotated, scores=scores)
 
-    def _labelled(self, documents: Iterable[Document], bad_rows: BadRows, source: str) -> Corpus:
+    def encode(self, documents: Iterable[Document], *, bad_rows: BadRows, source: str) -> Corpus:
+        """Labelled documents as this model reads them."""
         return encode_labelled(
             documents,
             segmenter=self.segmenter,

@@ -22,7 +22,6 @@ from infocal.evaluation.rationales import rationale_scores
 from infocal.rationalizer import Rationalizer
 from infocal.tasks import Regression
 from infocal.training.inference import full_text_outputs, outputs, token_scores
-from infocal.training.preparation import encode_labelled
 from infocal.types import Document
 
 __all__ = ["Trial"]
@@ -59,15 +58,7 @@ class Trial:
         source: str,
     ) -> Trial:
         """Encode the documents and let the model read them."""
-        corpus = encode_labelled(
-            documents,
-            segmenter=model.segmenter,
-            vocabulary=model.vocabulary,
-            task=model.task,
-            max_tokens=model.settings.text.max_tokens,
-            source=source,
-            bad_rows=bad_rows,
-        )
+        corpus = model.encode(documents, bad_rows=bad_rows, source=source)
         return cls(
             model,
             corpus,

@@ -117,16 +117,15 @@ class Rounds(Tracker):
         self.records.append(dict(record))
 
     def _agreement(self, method: Method) -> dict[str, Any] | None:
-        from infocal.evaluation.decoding import fit_threshold, least_share, select_above
+        from infocal.evaluation.decoding import select_average
         from infocal.evaluation.rationales import rationale_scores
         from infocal.training.inference import token_scores
 
-        dev, least = self.dev, least_share(self.share)
-        scores = token_scores(method, dev)
-        threshold = fit_threshold(scores, dev.offsets, share=self.share, least=least)
-        selected = select_above(scores, dev.offsets, threshold=threshold, least=least)
+        dev = self.dev
         if dev.gold is None or dev.annotated is None:
             return None
+        scores = token_scores(method, dev)
+        selected = select_average(scores, dev.offsets, share=self.share)
         found = rationale_scores(selected, dev.gold, dev.offsets, annotated=dev.annotated, scores=scores)
         return None if found is None else {name: found[name] for name in ("precision", "recall", "f1")}
 

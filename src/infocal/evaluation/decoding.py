@@ -34,6 +34,7 @@ __all__ = [
     "least_share",
     "run_statistics",
     "select_above",
+    "select_average",
     "select_share",
     "select_spans",
     "select_spans_exact",
@@ -75,6 +76,17 @@ def fit_threshold(scores: ArrayLike, offsets: ArrayLike, *, share: float, least:
     levels, reached = levels[::-1], np.concatenate(([0], np.cumsum(counts[::-1])))
     wanted = share * values.size - (values.size - others.sum())
     return _between(levels, int(np.argmin(np.abs(reached - wanted))))
+
+
+def select_average(scores: ArrayLike, offsets: ArrayLike, *, share: float) -> Flags:
+    """Select ``share`` of all tokens by one threshold that is fitted on these very documents.
+
+    Returns:
+        (total,) bool.
+    """
+    least = least_share(share)
+    threshold = fit_threshold(scores, offsets, share=share, least=least)
+    return select_above(scores, offsets, threshold=threshold, least=least)
 
 
 def _between(levels: Floats, position: int) -> float:

@@ -11,7 +11,7 @@ from infocal.losses.adversarial import discrimination
 from infocal.losses.classwise import doubt, share_gap
 from infocal.losses.fluency import fused_lasso
 from infocal.methods.base import Conditions, Method, Player, Step
-from infocal.methods.parts import build_predictor, encoder_sizes, input_dropout, only, targets_of
+from infocal.methods.parts import build_predictor, encoder_sizes, input_dropout, only, own_settings, targets_of
 from infocal.nn.classwise import ClasswiseSelector
 from infocal.nn.embedding import TokenEmbedding
 from infocal.nn.gates import straight_through
@@ -172,11 +172,10 @@ def _checked(settings: Settings, task: Task) -> CarSettings:
             "the method car finds words for each class, and scores have no classes; "
             "use another method, or make classes of the scores and set task=classify"
         )
-    if settings.car is None:
-        raise SettingsError("the method car needs the settings car.*; start from the recipe car")
+    own = own_settings(settings.car, method="car")
     if not settings.training.warm_up_rounds:
         raise SettingsError(
             "training.warm_up_rounds is 0, but the method car shows words for the class that a classifier names, "
             "and the warm-up trains it; set it to 1 or more"
         )
-    return settings.car
+    return own

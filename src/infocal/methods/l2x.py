@@ -11,7 +11,7 @@ from infocal.config import Settings
 from infocal.errors import SettingsError
 from infocal.losses.imitating import answer_cross_entropy, answer_error
 from infocal.methods.base import Conditions, Method, Player, Step
-from infocal.methods.parts import build_predictor, build_selector, input_dropout, only, targets_of
+from infocal.methods.parts import build_predictor, build_selector, input_dropout, only, own_settings, targets_of
 from infocal.nn.embedding import TokenEmbedding
 from infocal.nn.gates import subset_gumbel, subset_sizes
 from infocal.tasks import Regression, Task
@@ -36,14 +36,13 @@ class L2X(Method):
 
     def __init__(self, settings: Settings, *, embedding: TokenEmbedding, task: Task) -> None:
         super().__init__()
-        if settings.l2x is None:
-            raise SettingsError("the method l2x needs the settings l2x.*; start from the recipe l2x")
+        own = own_settings(settings.l2x, method="l2x")
         if not settings.training.warm_up_rounds:
             raise SettingsError(
                 "training.warm_up_rounds is 0, but the method l2x explains the model that the warm-up trains; "
                 "set it to 1 or more"
             )
-        self.settings, self.temperature = settings, settings.l2x.temperature
+        self.settings, self.temperature = settings, own.temperature
         self.task = task
         self.embedding = embedding
         self.language_model = None

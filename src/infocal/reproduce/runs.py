@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from infocal.config import Settings
 from infocal.errors import SettingsError
-from infocal.evaluation.decoding import fit_threshold, least_share, select_above
+from infocal.evaluation.decoding import select_average
 from infocal.evaluation.rationales import rationale_scores
-from infocal.files import write_text
 from infocal.fitting import StoppedEarlyError, train_prepared
 from infocal.reproduce.scoring import agreement
 from infocal.storage import CHECKPOINT, HEADER, METRICS, read_header
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MODEL", "AgreementByRound", "is_finished", "read_rounds", "train_run"]
 
-MODEL, ROUNDS = "model", "rounds.jsonl"
+MODEL, AGREEMENT = "model", "agreement"
 STOPPED = "stopped by the user; the same command goes on from here"
 
 
@@ -71,8 +70,7 @@ def train_run(
         model = train_prepared(
             prepared,
             settings,
-            trackers=[MetricsFile(model_folder / METRICS), *trackers],
-            watch=lambda method: AgreementByRound(folder / ROUNDS, method, corpora, settings.select),
+            trackers=[MetricsFile(model_folder / METRICS), AgreementByRound(corpora, settings.select), *trackers],
             checkpoint=model_folder / CHECKPOINT,
             resume=True,
         )
@@ -85,47 +83,40 @@ def train_run(
 
 
 def read_rounds(folder: Path) -> list[dict[str, Any]]:
-    """What was measured after each round of a run."""
-    path = folder / ROUNDS
+    """What was measured of each round with a selection."""
+    path = folder / MODEL / METRICS
     if not path.is_file():
         return []
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    records = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+    return [
+        {"round": record["round"], **record["dev"][AGREEMENT]} for record in records if AGREEMENT in record["dev"]
+    ]
 
 
 class AgreementByRound(Tracker):
-    """Measures after each round how the words selected at the share agree with those that humans marked.
+    """Measures how the words that a round selects at the share agree with those that humans marked.
 
     Args:
-        path: a file that gets one JSON object per round.
-        method: the network in training.
         corpora: annotated reviews by scoring.
         share: of tokens to select.
     """
 
-    def __init__(self, path: Path, method: Method, corpora: Mapping[str, Corpus], share: float) -> None:
-        self.path, self.method, self.corpora, self.share = path, method, corpora, share
+    def __init__(self, corpora: Mapping[str, Corpus], share: float) -> None:
+        self.corpora, self.share = corpora, share
 
-    def start(self, *, total_steps: int, step: int, history: Sequence[Mapping[str, Any]]) -> None:
-        """Keep the rounds that are behind a resumed run, and no others."""
-        behind = sum(record["phase"] == "joint" for record in history)
-        kept = [record for record in read_rounds(self.path.parent) if record["round"] <= behind]
-        write_text(self.path, "".join(json.dumps(record) + "\n" for record in kept))
+    def measure(self, method: Method, phase: str) -> Mapping[str, Any]:
+        """Figures by scoring, once there is a selection."""
+        if phase == "warm_up":
+            return {}
+        return {AGREEMENT: {name: self._agreement(method, corpus) for name, corpus in self.corpora.items()}}
 
-    def round(self, record: Mapping[str, Any]) -> None:
-        """Append one line, once there is a selection."""
-        if record["phase"] == "joint":
-            figures = {name: self._measure(corpus) for name, corpus in self.corpora.items()}
-            with self.path.open("a", encoding="utf-8") as stream:
-                stream.write(json.dumps({"round": record["round"], **figures}) + "\n")
-
-    def _measure(self, corpus: Corpus) -> dict[str, float] | None:
+    def _agreement(self, method: Method, corpus: Corpus) -> dict[str, float] | None:
         from infocal.training.inference import token_scores
 
         if corpus.gold is None or corpus.annotated is None:
             return None
-        scores, least = token_scores(self.method, corpus), least_share(self.share)
-        threshold = fit_threshold(scores, corpus.offsets, share=self.share, least=least)
-        selected = select_above(scores, corpus.offsets, threshold=threshold, least=least)
+        scores = token_scores(method, corpus)
+        selected = select_average(scores, corpus.offsets, share=self.share)
         return agreement(
             rationale_scores(selected, corpus.gold, corpus.offsets, annotated=corpus.annotated, scores=scores)
         )

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from infocal.data.batches import collate, plan_batches
 from infocal.data.corpus import Corpus
 from infocal.errors import TrainingError
-from infocal.evaluation.decoding import fit_threshold, least_share, select_above
+from infocal.evaluation.decoding import select_average
 from infocal.losses.reductions import weighted_sum
 from infocal.methods.base import Conditions, Method, Phase, Step
 from infocal.training.checkpoint import (
@@ -297,9 +297,7 @@ class Trainer:
         if self.state.phase == "warm_up":
             return self._losses(guide, targets), dev
         scores = token_scores(self.method, self.dev)
-        share, least = self.settings.select, least_share(self.settings.select)
-        threshold = fit_threshold(scores, self.dev.offsets, share=share, least=least)
-        selected = select_above(scores, self.dev.offsets, threshold=threshold, least=least)
+        selected = select_average(scores, self.dev.offsets, share=self.settings.select)
         chosen = outputs(self.method, self.dev, selected)
         dev |= {"selection": task.scores(chosen, targets), "selected": float(selected.mean())}
         return self._losses(guide if self.method.judged_by_full_text else chosen, targets), dev

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
@@ -41,7 +42,7 @@ _OWN = {
 """Settings that are parameters of the estimators: each has one place where it is set."""
 
 
-class RationaleEstimator(BaseEstimator):  # type: ignore[misc]
+class RationaleEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     """What the estimators share."""
 
     _task: ClassVar[Literal["classify", "regress"]]
@@ -150,13 +151,13 @@ class RationaleEstimator(BaseEstimator):  # type: ignore[misc]
         tags.input_tags.two_d_array = False
         return tags
 
+    @abstractmethod
     def _take(self, model: Rationalizer) -> None:
         """Set what a fitted estimator has."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _labels(self, y: Any) -> list[Any]:
         """The user's targets, checked, as labels of documents."""
-        raise NotImplementedError
 
     def _train(self, X: Any, y: Any, rationales: Any, dev: Any) -> Rationalizer:  # noqa: N803
         if self.decoder not in DECODERS:

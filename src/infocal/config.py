@@ -58,6 +58,7 @@ class TextSettings(_Frozen):
     width: Count
     vectors: str | None
     train_vectors: bool
+    learn_vectors: bool
     extra_words: Annotated[int, Field(ge=0)]
 
 

@@ -18,7 +18,6 @@ from infocal.training.preparation import Prepared, build_embedding, prepare
 from infocal.types import Document, Span
 
 if TYPE_CHECKING:
-    from infocal.data.corpus import Corpus
     from infocal.methods.base import Method
     from infocal.training.loop import Result
     from infocal.training.tracking import Tracker
@@ -98,7 +97,7 @@ def train_prepared(
         torch.manual_seed(settings.seed)
         embedding = build_embedding(prepared.vocabulary, prepared.vectors, settings)
         method = build_method(settings, embedding=embedding, task=prepared.task)
-    _pretrain(method, prepared.train, settings)
+    _pretrain(method, prepared, settings)
     trainer = Trainer(
         method,
         settings,
@@ -132,11 +131,16 @@ def calibration_window(median_tokens: float) -> int:
     return max(3, min(9, 2 * round((median_tokens / 7 - 1) / 2) + 1))
 
 
-def _pretrain(method: Method, train: Corpus, settings: Settings) -> None:
+def _pretrain(method: Method, prepared: Prepared, settings: Settings) -> None:
+    """Learn what the texts alone can teach: word vectors where none were given, the language model."""
+    if prepared.vectors is None and settings.text.learn_vectors:
+        from infocal.training.pretrain import start_word_vectors
+
+        start_word_vectors(method.embedding, prepared.train, settings)
     if settings.loss.fluency and method.language_model is not None:
         from infocal.training.pretrain import pretrain_language_model
 
-        pretrain_language_model(method.language_model, method.embedding, train, settings)
+        pretrain_language_model(method.language_model, method.embedding, prepared.train, settings)
 
 
 def _identity(prepared: Prepared, settings: Settings) -> str:

@@ -11,13 +11,26 @@ from infocal.data.batches import collate, plan_batches
 from infocal.data.corpus import Corpus
 from infocal.losses.fluency import language_model_pretraining
 from infocal.losses.reductions import masked_mean
+from infocal.training.word_vectors import learn_word_vectors
 
 if TYPE_CHECKING:
     from infocal.config import Settings
     from infocal.nn.embedding import TokenEmbedding
     from infocal.nn.language_model import VectorLanguageModel
 
-__all__ = ["pretrain_language_model"]
+__all__ = ["pretrain_language_model", "start_word_vectors"]
+
+
+@torch.no_grad()
+def start_word_vectors(embedding: TokenEmbedding, corpus: Corpus, settings: Settings) -> None:
+    """Fill the table with vectors learned from the corpus; words without one keep what they have."""
+    known, vectors = learn_word_vectors(
+        corpus, size=len(embedding.places), width=embedding.width, seed=settings.seed
+    )
+    ids = torch.from_numpy(known)
+    filled = embedding(ids)
+    filled[:, : vectors.shape[1]] = vectors
+    embedding.fill(ids, filled)
 
 
 def pretrain_language_model(

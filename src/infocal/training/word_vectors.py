@@ -67,7 +67,9 @@ def cooccurrence(ids: NDArray[np.int32], offsets: NDArray[np.int64], *, size: in
     for distance in range(1, min(window, len(ids) - 1) + 1):
         near = document[:-distance] == document[distance:]
         first, second = ids[:-distance][near].astype(np.int64), ids[distance:][near].astype(np.int64)
-        found, often = np.unique(np.concatenate((first * size + second, second * size + first)), return_counts=True)
+        found, often = np.unique(
+            np.concatenate((first * size + second, second * size + first)), return_counts=True
+        )
         keys, place = np.unique(np.concatenate((keys, found)), return_inverse=True)
         counts = np.bincount(place, weights=np.concatenate((counts, often / distance)))
     return keys // size, keys % size, counts

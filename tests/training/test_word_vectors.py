@@ -41,7 +41,9 @@ def test_documents_do_not_touch_and_the_window_ends():
     assert (1, 3) not in counted([1, 2, 3], window=1)
 
 
-def test_against_a_loop_over_all_pairs():
+@pytest.mark.parametrize("chunk", [1, 3, 9, 1000])
+def test_against_a_loop_over_all_pairs(monkeypatch, chunk):
+    monkeypatch.setattr(word_vectors, "CHUNK", chunk)
     rng = np.random.default_rng(0)
     documents = [rng.integers(1, 10, size=n).tolist() for n in (1, 7, 2, 30, 1)]
     expected: dict[tuple[int, int], float] = {}

@@ -7,6 +7,8 @@ learn from labels alone that *waiter* and *waitress* are alike.
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -17,8 +19,10 @@ from infocal.data.corpus import Corpus
 __all__ = ["association", "cooccurrence", "learn_word_vectors"]
 
 WINDOW = 5
-MOST_TOKENS = 2_000_000
+MOST_TOKENS = 1_000_000
 """Larger corpora are read in part, evenly: memory stays bounded, and frequent words need no more."""
+CHUNK = 200_000
+"""Tokens whose pairs are in memory before they are added up."""
 CONTEXT_POWER = 0.75
 """Flattens the contexts' frequencies, so that rare contexts do not look more telling than they are."""
 SPREAD = 0.4
@@ -62,17 +66,35 @@ def cooccurrence(ids: NDArray[np.int32], offsets: NDArray[np.int64], *, size: in
     Returns:
         Rows, columns and counts of the pairs that occur, each pair once in either direction, sorted.
     """
-    document = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     keys, counts = np.empty(0, dtype=np.int64), np.empty(0)
-    for distance in range(1, min(window, len(ids) - 1) + 1):
-        near = document[:-distance] == document[distance:]
-        first, second = ids[:-distance][near].astype(np.int64), ids[distance:][near].astype(np.int64)
-        found, often = np.unique(
-            np.concatenate((first * size + second, second * size + first)), return_counts=True
-        )
-        keys, place = np.unique(np.concatenate((keys, found)), return_inverse=True)
-        counts = np.bincount(place, weights=np.concatenate((counts, often / distance)))
+    firsts = np.unique(np.searchsorted(offsets, np.arange(0, len(ids), CHUNK), side="right") - 1)
+    bounds = [*offsets[firsts].tolist(), len(ids)]
+    document = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    for start, end in itertools.pairwise(bounds):
+        found, often = _near(ids[start:end].astype(np.int64), document[start:end], size=size, window=window)
+        keys, counts = _add_up(np.concatenate((keys, found)), np.concatenate((counts, often)))
     return keys // size, keys % size, counts
+
+
+def _near(
+    ids: NDArray[np.int64], document: NDArray[np.int64], *, size: int, window: int
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Pairs as ``first * size + second``, each once, and their counts."""
+    keys: list[NDArray[np.int64]] = []
+    counts: list[NDArray[np.float64]] = []
+    for distance in range(1, min(window, len(ids) - 1) + 1):
+        same = document[:-distance] == document[distance:]
+        first, second = ids[:-distance][same], ids[distance:][same]
+        keys += [first * size + second, second * size + first]
+        counts.append(np.full(2 * len(first), 1.0 / distance))
+    if not keys:
+        return np.empty(0, dtype=np.int64), np.empty(0)
+    return _add_up(np.concatenate(keys), np.concatenate(counts))
+
+
+def _add_up(keys: NDArray[np.int64], counts: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    found, places = np.unique(keys, return_inverse=True)
+    return found, np.bincount(places, weights=counts, minlength=len(found))
 
 
 def association(

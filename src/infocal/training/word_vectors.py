@@ -94,7 +94,7 @@ def _near(
 
 def _add_up(keys: NDArray[np.int64], counts: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     found, places = np.unique(keys, return_inverse=True)
-    return found, np.bincount(places, weights=counts, minlength=len(found))
+    return found, np.bincount(places, weights=counts, minlength=len(found)).astype(np.float64)
 
 
 def association(
@@ -140,4 +140,5 @@ def _factors(matrix: Tensor, *, width: int, seed: int) -> Tensor:
         basis = torch.linalg.qr(torch.sparse.mm(turned, basis)).Q
         basis = torch.linalg.qr(torch.sparse.mm(matrix, basis)).Q
     left, strength, _ = torch.linalg.svd(torch.sparse.mm(turned, basis).t(), full_matrices=False)
-    return (basis @ left[:, :width]) * strength[:width].sqrt()
+    factors: Tensor = (basis @ left[:, :width]) * strength[:width].sqrt()
+    return factors

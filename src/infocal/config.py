@@ -76,6 +76,7 @@ class ModelSettings(_Frozen):
 
     sharing: Literal["all", "head"]
     initialise_selector: bool
+    score_reference: Literal["mean", "total"]
     feature_width: Count
     discriminator_width: Count
     input_dropout: Annotated[float, Field(ge=0, lt=1)]
@@ -109,6 +110,7 @@ class LossSettings(_Frozen):
     fused_lasso: NotNegative
     token_calibration: NotNegative
     calibration_window: int | Literal["auto"]
+    calibration_attribution: Literal["norm", "effect"]
     rationale_supervision: NotNegative
 
 
@@ -146,6 +148,8 @@ class TrainingSettings(_Frozen):
     joint_patience: Count
     joint_decay: Annotated[float, Field(ge=0, le=1)]
     averaging: Annotated[float, Field(ge=0, lt=1)]
+    settle_steps: Annotated[int, Field(ge=0)]
+    settle_rate: Positive
     dev_share: Share
     checkpoint_seconds: NotNegative
 

@@ -182,7 +182,7 @@ def _finish(method: Method, prepared: Prepared, settings: Settings, result: Resu
 
 def _results(history: list[dict[str, Any]]) -> dict[str, Any]:
     """The held-out figures of the round whose weights were kept."""
-    kept = [record["dev"] for record in history if record["phase"] == "joint" and record["kept"]]
+    kept = [record["dev"] for record in history if record["phase"] != "warm_up" and record["kept"]]
     return kept[-1] if kept else {}
 
 
@@ -191,8 +191,9 @@ def _training(result: Result) -> dict[str, Any]:
 
     from infocal import __version__
 
+    phases = dict.fromkeys(("warm_up", "joint", *(record["phase"] for record in result.history)))
     return {
-        "rounds": {phase: sum(r["phase"] == phase for r in result.history) for phase in ("warm_up", "joint")},
+        "rounds": {phase: sum(r["phase"] == phase for r in result.history) for phase in phases},
         "seconds": round(result.seconds, 1),
         "interrupted": result.interrupted,
         "date": datetime.datetime.now(tz=datetime.UTC).date().isoformat(),

@@ -5,6 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from infocal.losses.calibration import effect
 from infocal.methods.base import Conditions
 
 EVERYTHING = {
@@ -225,3 +226,27 @@ def test_scores_have_objectives_too(tiny, network, batch):
     found = method.step(scored, joint()).objectives
     assert set(found) == OBJECTIVES
     assert gradient_norm(found["token_calibration"].sum(), method.selector) > 0
+
+
+def test_a_pinned_weight_frees_the_scores_and_the_controller_binds_them(tiny, network, batch):
+    """Scores relative to their document could not all fall when a cost per word asks for fewer words."""
+    assert network(tiny()).selector.reference == "mean"
+    assert network(tiny(model__score_reference="total")).selector.reference == "total"
+    assert network(tiny(loss__selection_information=0.1)).selector.reference is None
+
+
+def test_attribution_by_effect_is_made_of_the_same_gradient(tiny, network, batch):
+    plain, mixed = network(tiny()), network(tiny(loss__calibration_attribution="effect"))
+    vectors = plain.embedding(batch.ids).detach().requires_grad_(True)
+    plain.eval()
+    margin = plain.task.margin(plain.head(plain.guider(vectors, batch.mask).sample))
+    (gradient,) = torch.autograd.grad(margin.sum(), vectors)
+    torch.testing.assert_close(plain.attribution(batch), gradient.norm(dim=-1) * batch.mask)
+    torch.testing.assert_close(mixed.attribution(batch), effect(gradient, vectors.detach(), batch.mask))
+
+
+def test_settling_needs_to_know_what_is_selected(tiny, network, batch):
+    method = network(tiny())
+    conditions = Conditions("settle", 0.0, torch.Generator().manual_seed(0))
+    with pytest.raises(ValueError, match="selected words"):
+        method.step(batch, conditions)

@@ -13,11 +13,14 @@ import numpy as np
 import pytest
 import torch
 
+from infocal.data.batches import collate
 from infocal.data.readers import BadRows
 from infocal.data.toy import toy_reviews
 from infocal.errors import TrainingError
+from infocal.evaluation.decoding import select_average
 from infocal.methods import build_method
 from infocal.training.checkpoint import read_checkpoint, write_checkpoint
+from infocal.training.inference import token_scores
 from infocal.training.loop import Trainer
 from infocal.training.preparation import build_embedding, prepare
 from infocal.training.tracking import MetricsFile, Tracker
@@ -301,3 +304,85 @@ def test_what_trackers_measure_is_in_the_history_and_changes_nothing(run):
     assert all(isinstance(record["dev"]["sum"], float) for record in history)
     assert same(weights(quiet), weights(watched))
     assert run(trackers=[tracker]).run(resume=True).history == history
+
+
+SETTLE = {"training__settle_steps": 5, "training__settle_rate": 1.0}
+
+
+class Watch(Tracker):
+    """Keeps the weights as they are when the settling begins, and the words that it learns from."""
+
+    def __init__(self):
+        self.trainer, self.before, self.seen = None, None, []
+
+    def advance(self, *, step, phase, tokens):
+        if phase == "settle":
+            self.seen.append(step)
+
+    def round(self, record):
+        if self.before is None and self.trainer.state.phase == "settle":
+            self.before = weights(self.trainer)
+
+
+def test_settling_moves_what_predicts_and_nothing_that_selects(run):
+    watch = Watch()
+    watch.trainer = trainer = run(trackers=[watch], **SETTLE)
+    result = trainer.run()
+    assert len(watch.seen) == 5
+    assert [record["phase"] for record in result.history] == ["warm_up", "joint", "joint", "settle"]
+    after = {name: value.detach() for name, value in trainer.method.named_parameters()}
+    moved = {
+        name.split(".")[0] for name, value in trainer.average.items() if not torch.equal(value, watch.before[name])
+    }
+    assert moved == {"guider", "head"}
+    for name, value in after.items():
+        if name.startswith(("selector.", "embedding.")):
+            assert torch.equal(value, watch.before[name])
+
+
+def test_settling_learns_from_the_words_that_inference_selects(run):
+    trainer = run(**SETTLE)
+    trainer.run()
+    scores = token_scores(trainer.method, trainer.dev)
+    expected = select_average(scores, trainer.dev.offsets, share=trainer.settings.select)
+    trainer._threshold = None
+    rows = np.arange(len(trainer.dev))
+    batch = collate(trainer.dev, rows)
+    assert trainer._selected(batch)[batch.mask].numpy().tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize(("worse", "kept"), [(10.0, False), (0.0, True)])
+def test_a_settled_round_is_kept_only_if_it_is_no_worse(run, monkeypatch, worse, kept):
+    trainer = run(**SETTLE)
+    evaluate = trainer._evaluate
+
+    def judged():
+        losses, dev = evaluate()
+        return (losses * 0 + trainer.state.best + worse if trainer.state.phase == "settle" else losses), dev
+
+    monkeypatch.setattr(trainer, "_evaluate", judged)
+    result = trainer.run()
+    assert result.history[-1]["phase"] == "settle"
+    assert result.history[-1]["kept"] is kept
+    assert same(weights(trainer), {name: trainer.best[name] for name in weights(trainer)})
+
+
+@pytest.mark.parametrize("into", [1, 3, 5])
+def test_a_crash_while_settling_then_resume_gives_the_same_weights(run, into):
+    whole = run(name="whole", **SETTLE)
+    step = whole._total_steps() - 5 + into
+    whole.run()
+    crashed = run(trackers=[StopAt(step)], **SETTLE)
+    with pytest.raises(RuntimeError, match="crash"):
+        crashed.run()
+    assert crashed.state.phase == "settle"
+    resumed = run(**SETTLE)
+    result = resumed.run(resume=True)
+    assert result.trained
+    assert same(weights(whole), weights(resumed))
+
+
+def test_methods_without_a_third_phase_end_after_the_second(run):
+    trainer = run(**SETTLE)
+    trainer.method.settles = False
+    assert {record["phase"] for record in trainer.run().history} == {"warm_up", "joint"}

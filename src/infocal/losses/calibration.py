@@ -8,7 +8,7 @@ from torch.nn import functional as F
 
 from infocal.losses.reductions import masked_mean
 
-__all__ = ["smooth", "token_calibration"]
+__all__ = ["effect", "smooth", "token_calibration"]
 
 
 def token_calibration(logits: Tensor, attribution: Tensor, partner: Tensor, mask: Tensor) -> Tensor:
@@ -30,6 +30,30 @@ def token_calibration(logits: Tensor, attribution: Tensor, partner: Tensor, mask
     sign = torch.sign(attribution - attribution.gather(1, partner))
     margin = logits - logits.gather(1, partner)
     return masked_mean(F.softplus(-sign * margin) * sign.abs(), mask)
+
+
+def effect(gradient: Tensor, vectors: Tensor, mask: Tensor) -> Tensor:
+    """How much the output hangs on each token: what its removal changes, and the most that it could change.
+
+    To first order, removing a token with vector x changes the output by g . x; no token whose vector is as long
+    changes it by more than |g| |x|. The first alone is noisy (a word's vector may happen to be orthogonal to the
+    gradient), the second knows nothing of the word but its length. Each is divided by its mean in the document
+    before they are added, the first at half weight.
+
+    Args:
+        gradient: (b, t, d), of the output with respect to the token vectors.
+        vectors: (b, t, d).
+        mask: (b, t), True on real tokens.
+
+    Returns:
+        (b, t), not negative, 0 on padding.
+    """
+
+    def relative(values: Tensor) -> Tensor:
+        return values * mask / masked_mean(values, mask).clamp(min=1e-12).unsqueeze(-1)
+
+    bound = gradient.norm(dim=-1) * vectors.norm(dim=-1)
+    return relative(bound) + 0.5 * relative((gradient * vectors).sum(dim=-1).abs())
 
 
 def smooth(values: Tensor, mask: Tensor, *, window: int) -> Tensor:

@@ -16,7 +16,7 @@ from infocal.types import Batch
 
 __all__ = ["Conditions", "Method", "Phase", "Player", "Step"]
 
-Phase = Literal["warm_up", "joint"]
+Phase = Literal["warm_up", "joint", "settle"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +50,17 @@ class Conditions:
     """What a training step depends on besides the batch and the weights.
 
     Attributes:
-        phase: "warm_up" trains what reads the full text, "joint" trains everything.
+        phase: "warm_up" trains what reads the full text, "joint" trains everything, "settle" trains what predicts
+            on the words that inference will select.
         offset: the controller's shift of the selector's log-odds.
         generator: the source of all randomness of the step.
+        selected: (b, t) bool, in "settle" the words that are selected.
     """
 
     phase: Phase
     offset: float
     generator: Generator
+    selected: Tensor | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +89,7 @@ class Method(nn.Module, ABC):
             selected words, for methods that never train on selected words.
         controlled_share: whether the loop's controller holds the share of selected tokens, through
             `Conditions.offset`; False for methods that price their own words.
+        settles: whether it has a third phase, "settle".
     """
 
     task: Task
@@ -93,6 +97,7 @@ class Method(nn.Module, ABC):
     language_model: VectorLanguageModel | None
     judged_by_full_text: bool = False
     controlled_share: bool = True
+    settles: bool = False
 
     @abstractmethod
     def players(self) -> tuple[Player, ...]:

@@ -7,7 +7,7 @@ from torch import Generator, Tensor, nn
 
 from infocal.config import Settings
 from infocal.losses.adversarial import discrimination, imitation
-from infocal.losses.calibration import smooth, token_calibration
+from infocal.losses.calibration import effect, smooth, token_calibration
 from infocal.losses.fluency import fused_lasso, language_model_cost
 from infocal.losses.information import guider_information, selection_information
 from infocal.losses.supervision import rationale_supervision
@@ -33,6 +33,8 @@ class InfoCal(Method):
         task: gives the head's width, the loss and the margin that attributions explain.
     """
 
+    settles = True
+
     def __init__(self, settings: Settings, *, embedding: TokenEmbedding, task: Task) -> None:
         super().__init__()
         model, sizes = settings.model, encoder_sizes(settings, embedding)
@@ -41,7 +43,7 @@ class InfoCal(Method):
         self.embedding = embedding
         self.controlled_share = settings.loss.selection_information is None
         self.input_dropout = input_dropout(settings)
-        self.selector = build_selector(settings, embedding)
+        self.selector = build_selector(settings, embedding, free=not self.controlled_share)
         self.guider = Reader(**sizes, feature_width=model.feature_width)
         self.predictor = (
             self.guider if model.sharing == "all" else Reader(**sizes, feature_width=model.feature_width)
@@ -110,6 +112,8 @@ class InfoCal(Method):
             vectors = self.input_dropout(self.embedding(batch.ids))
             guide = self._guide(vectors, batch.mask, conditions.generator)
             return Step(self._guider_objectives(guide, self.head(guide.sample), batch), None, tokens)
+        if conditions.phase == "settle":
+            return self._settle(batch, conditions, tokens)
         output = self.forward(batch, conditions)
         selected = float(output.selection.mask.detach().sum())
         return Step(self.objectives(output, batch, conditions), selected, tokens)
@@ -149,7 +153,7 @@ class InfoCal(Method):
         return found
 
     def attribution(self, batch: Batch) -> Tensor:
-        """How much the guider's answer hangs on each token: the norm of the margin's gradient.
+        """How much the guider's answer hangs on each token, by the gradient of its margin.
 
         Args:
             batch: the documents.
@@ -166,6 +170,8 @@ class InfoCal(Method):
                 (gradient,) = torch.autograd.grad(margin.sum(), vectors)
         finally:
             self.train(training)
+        if self.settings.loss.calibration_attribution == "effect":
+            return effect(gradient, vectors.detach(), batch.mask)
         norm: Tensor = gradient.norm(dim=-1) * batch.mask
         return norm
 
@@ -193,6 +199,16 @@ class InfoCal(Method):
         """(b, c): the guider's output."""
         logits: Tensor = self.head(self.guider(self.embedding(batch.ids), batch.mask).sample)
         return logits
+
+    def _settle(self, batch: Batch, conditions: Conditions, tokens: int) -> Step:
+        """Predictor and guider go on learning while the selection stands still, word vectors included."""
+        if conditions.selected is None:
+            raise ValueError("settling needs the selected words")
+        vectors = self.input_dropout(self.embedding(batch.ids).detach())
+        features, guide = self._read(vectors, conditions.selected, batch.mask, conditions.generator)
+        found = self._guider_objectives(guide, self.head(guide.sample), batch)
+        found["prediction"] = self.task.loss(self.head(features.sample), targets_of(batch))
+        return Step(found, float(conditions.selected.sum()), tokens)
 
     def _select(self, vectors: Tensor, mask: Tensor, conditions: Conditions) -> Selection:
         logits = self.selector(vectors, mask) - conditions.offset

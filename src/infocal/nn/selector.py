@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
+import torch
 from torch import Tensor, nn
 
 from infocal.losses.reductions import masked_mean
 from infocal.nn.encoders import build_encoder
 
-__all__ = ["Selector"]
+__all__ = ["Reference", "Selector"]
+
+Reference = Literal["mean", "total"]
 
 
 class Selector(nn.Module):
     """Sel of the paper: an encoder and a linear layer per token.
 
-    The scores of a document are relative to their mean. Without that, a threshold that is the same for all
-    documents gives whole documents too much or too little: no objective compares tokens of different ones.
-    Where a cost per word, not a controller, decides the share, the scores must be free to move together instead.
+    The scores of a document are relative to their mean, or to the logarithm of their summed exponentials. Without
+    that, a threshold that is the same for all documents gives whole documents too much or too little: no objective
+    compares tokens of different ones. Relative to the total, a score is the logarithm of the token's share of all
+    that matters in its document, so that a short text shows a larger part of itself than a long one. Where a cost
+    per word, not a controller, decides the share, the scores must be free to move together instead.
 
     Args:
         encoder: "rcnn", "lstm" or "gru".
@@ -23,7 +30,7 @@ class Selector(nn.Module):
         hidden_width: per direction.
         layers: of the encoder.
         dropout: between layers and on the states.
-        centred: whether the scores are relative to their document's mean.
+        reference: what the scores of a document are relative to; None leaves them free.
     """
 
     def __init__(
@@ -34,10 +41,10 @@ class Selector(nn.Module):
         hidden_width: int,
         layers: int,
         dropout: float,
-        centred: bool = True,
+        reference: Reference | None = "mean",
     ) -> None:
         super().__init__()
-        self.centred = centred
+        self.reference = reference
         self.encoder = build_encoder(
             encoder, input_width=input_width, hidden_width=hidden_width, layers=layers, dropout=dropout
         )
@@ -60,6 +67,8 @@ class Selector(nn.Module):
         """The log-odds (b, t), and the states (b, t, d) that they were made from."""
         states: Tensor = self.dropout(self.encoder(inputs, mask))
         scores: Tensor = self.score(states).squeeze(-1)
-        if self.centred:
+        if self.reference == "mean":
             scores = scores - masked_mean(scores, mask).unsqueeze(-1)
+        elif self.reference == "total":
+            scores = scores - torch.logsumexp(scores.masked_fill(~mask, float("-inf")), dim=-1, keepdim=True)
         return scores, states

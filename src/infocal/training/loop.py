@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from infocal.data.batches import collate, plan_batches
 from infocal.data.corpus import Corpus
 from infocal.errors import TrainingError
-from infocal.evaluation.decoding import select_average
+from infocal.evaluation.decoding import fit_threshold, least_share, select_above, select_average
 from infocal.losses.reductions import weighted_sum
 from infocal.methods.base import Conditions, Method, Phase, Step
 from infocal.training.checkpoint import (
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from infocal.config import Settings
     from infocal.training.tracking import Tracker
+    from infocal.types import Batch
 
 __all__ = ["Result", "Trainer"]
 
@@ -117,7 +118,8 @@ class Trainer:
         self.average: dict[str, Tensor] = {}
         self.reference = torch.empty(0, dtype=torch.float64)
         training, batches = settings.training, len(self._plan(None))
-        self.round_steps = min(max(batches, training.least_round_steps), training.most_round_steps)
+        self._usual_steps = min(max(batches, training.least_round_steps), training.most_round_steps)
+        self._threshold: float | None = None
         self._batches: list[NDArray[np.int64]] = []
         self._batches_of = -1
 
@@ -138,10 +140,16 @@ class Trainer:
                 for tracker in self.trackers:
                     tracker.finish()
             self._save()
-        trained = self.state.phase == "joint" and self.state.round + self.state.round_step > 0
+        state = self.state
+        trained = state.phase == "settle" or (state.phase == "joint" and state.round + state.round_step > 0)
         if self.best:
             self._load_weights(self.best)
         return Result(self.state.history, self.state.seconds, stop.is_set() and not self.state.done, trained)
+
+    @property
+    def round_steps(self) -> int:
+        """How many steps make a round of this phase."""
+        return self.settings.training.settle_steps if self.state.phase == "settle" else self._usual_steps
 
     def _round(self, stop: threading.Event) -> None:
         state, started = self.state, time.monotonic()
@@ -203,13 +211,21 @@ class Trainer:
                 self.method.begin_joint()
                 state.phase, state.round, state.stale, state.best = "joint", 0, 0, math.inf
                 self.best, self.average, state.followed = {}, {}, 0
-        elif state.stale >= training.joint_patience or state.round >= training.joint_rounds:
+        elif state.phase == "settle":
             state.done = True
+        elif state.stale >= training.joint_patience or state.round >= training.joint_rounds:
+            if self.method.settles and training.settle_steps and self.best:
+                self._load_weights(self.best)
+                state.phase, state.round, self.average, state.followed = "settle", 0, {}, 0
+            else:
+                state.done = True
 
     def _step(self, rows: NDArray[np.int64]) -> None:
         state = self.state
-        conditions = Conditions(state.phase, self.controller.offset, self.generator)
-        step = self.method.step(collate(self.train, rows), conditions)
+        batch = collate(self.train, rows)
+        selected = self._selected(batch) if state.phase == "settle" else None
+        conditions = Conditions(state.phase, self.controller.offset, self.generator, selected)
+        step = self.method.step(batch, conditions)
         moved = []
         for player in self.players:
             own = {name: value for name, value in step.objectives.items() if name in player.weights}
@@ -221,7 +237,7 @@ class Trainer:
                 group["lr"] = player.learning_rate * self._rate()
             self.optimizers[player.name].step()
         self._follow()
-        if step.selected is not None:
+        if step.selected is not None and state.phase == "joint":
             self.controller.update(step.selected, step.tokens)
         self._count(step, len(rows))
         state.round_step, state.step = state.round_step + 1, state.step + 1
@@ -232,8 +248,25 @@ class Trainer:
         """What is left of the learning rates: all of it in the warm-up, falling in a straight line after it."""
         if self.state.phase == "warm_up":
             return 1.0
+        if self.state.phase == "settle":
+            return self.settings.training.settle_rate * (1.0 - self.state.round_step / self.round_steps)
         done = self.state.round + self.state.round_step / self.round_steps
         return 1.0 - self.settings.training.joint_decay * min(1.0, done / self.settings.training.joint_rounds)
+
+    def _selected(self, batch: Batch) -> Tensor:
+        """(b, t): the words that inference will select; the selector does not change any more."""
+        least = least_share(self.settings.select)
+        if self._threshold is None:
+            held_out = token_scores(self.method, self.dev)
+            self._threshold = fit_threshold(held_out, self.dev.offsets, share=self.settings.select, least=least)
+        training = self.method.training
+        scores = self.method.eval().score_tokens(batch)
+        self.method.train(training)
+        offsets = np.concatenate(([0], np.cumsum(batch.mask.sum(dim=1).numpy())))
+        flat = select_above(scores[batch.mask].numpy(), offsets, threshold=self._threshold, least=least)
+        selected = torch.zeros_like(batch.mask)
+        selected[batch.mask] = torch.from_numpy(flat)
+        return selected
 
     def _follow(self) -> None:
         """Let the averaged weights follow the trained ones; while they are young they follow faster."""
@@ -333,7 +366,8 @@ class Trainer:
 
     def _total_steps(self) -> int:
         training = self.settings.training
-        return (training.warm_up_rounds + training.joint_rounds) * self.round_steps
+        settling = training.settle_steps if self.method.settles else 0
+        return (training.warm_up_rounds + training.joint_rounds) * self._usual_steps + settling
 
     def _tensors(self) -> dict[str, Tensor]:
         """What training changes: the parameters, and the buffers but those of the word vectors."""

@@ -93,6 +93,15 @@ def test_two_recipes_then_a_failed_run_again_then_other_settings(folder):
     assert {name for name, when in made(folder).items() if when != before[name]} == {"tiny-0.json"}
     assert read_result(failed)["scores"] == scores
 
+    before = made(folder)
+    result = run(*words(folder, "other"), "--keep-models")  # a finished run without its model is done again
+    assert result.exit_code == 0, result.output
+    assert {name for name, when in made(folder).items() if when != before[name]} == {"other-0.json"}
+    assert [path.name for path in (out / "models").iterdir()] == ["other-0"]
+    before = made(folder)
+    assert run(*words(folder, "other"), "--keep-models").exit_code == 0
+    assert made(folder) == before
+
     result = run(*words(folder, "other"), "--set", "encoder.dropout=0.1", "--quiet")
     assert result.exit_code == 0, result.output
     assert result.stderr == ""

@@ -1,6 +1,7 @@
 """What is kept of a trained model, against the model's own evaluation."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from infocal.data.toy import toy_reviews, toy_scores, write_toy
 from infocal.decoding import DECODERS
 from infocal.evaluation.decoding import run_statistics
 from infocal.fitting import fit
+from infocal.rationalizer import load
 from infocal.types import Document
 
 TINY = {
@@ -81,7 +83,8 @@ def test_a_run_keeps_rounds_seconds_and_cases(tmp_path, gold):
         rows = toy_reviews(count, seed=seed)
         write_toy(paths[part], rows if gold else [Document(row.text, row.label) for row in rows])
     run = Run(contender="mine", settings=load_settings("infocal", TINY), identity="i", path=tmp_path / "run.json")
-    job = Job(run=run, sources=Sources(**paths), shares=(0.3,), cases=(2, 5), threads=1)
+    run = replace(run, path=tmp_path / "runs" / "mine-0.json")
+    job = Job(run=run, sources=Sources(**paths), shares=(0.3,), cases=(2, 5), threads=1, keep_model=gold)
     assert Job.from_json(job.to_json()) == job
     record = json.loads(json.dumps(run_job(job)))
     assert (record["state"], record["identity"], record["seed"]) == ("done", "i", 0)
@@ -89,6 +92,13 @@ def test_a_run_keeps_rounds_seconds_and_cases(tmp_path, gold):
     assert record["seconds"]["processor"] > 0
     assert [entry["phase"] for entry in record["rounds"]] == ["warm_up", "joint", "joint"]
     assert set(record["cases"]["spans"]) == {"2", "5"}
+    assert (tmp_path / "models" / "mine-0").is_dir() is gold
+    if gold:
+        with paths["test"].open(encoding="utf-8") as stream:
+            texts = [json.loads(line)["text"] for line in stream]
+        shown = load(tmp_path / "models" / "mine-0").explain(texts, decoder="spans")
+        kept = record["cases"]["spans"]["2"]
+        assert [list(span) for span in shown[1].spans] == kept["spans"]
     agreement = [entry["dev"].get("rationale") for entry in record["rounds"]]
     assert agreement[0] is None
     if gold:

@@ -86,6 +86,7 @@ def _shares(ctx: click.Context, option: click.Parameter, value: str) -> tuple[fl
 )
 @click.option("--processes", type=click.IntRange(min=1), default=1, show_default=True, help="Runs at a time.")
 @click.option("--threads", type=click.IntRange(min=1), help="Processor threads of each  [default: all, shared].")
+@click.option("--keep-models", is_flag=True, help="Save the trained models in DIR/models.")
 @skip_bad
 @click.option("--quiet", is_flag=True, help="Print nothing but the result and errors.")
 def compare(

@@ -43,7 +43,7 @@ def compare(request: Request, *, tell: Tell = lambda note: None) -> Results:
     _check_extra()
     runs = plan_runs(request)
     cases = draw_cases(request.sources)
-    missing = [run for run in runs if not _is_done(run)]
+    missing = [run for run in runs if not _is_done(run, request.keep_models)]
     if missing:
         for note in _check_data(request.sources, missing[0].settings):
             tell(note)
@@ -52,7 +52,14 @@ def compare(request: Request, *, tell: Tell = lambda note: None) -> Results:
     threads = request.threads or max(1, (os.cpu_count() or 1) // request.processes)
     lines = tuple(document.line for document in cases if document.line is not None)
     jobs = [
-        Job(run=run, sources=request.sources, shares=request.shares, cases=lines, threads=threads)
+        Job(
+            run=run,
+            sources=request.sources,
+            shares=request.shares,
+            cases=lines,
+            threads=threads,
+            keep_model=request.keep_models,
+        )
         for run in missing
     ]
     do_jobs(jobs, processes=request.processes, done=_progress(tell, len(jobs), request.decoder))
@@ -95,9 +102,9 @@ def _check_data(sources: Sources, settings: Settings) -> Sequence[str]:
     return [*prepared.notes, *filter(None, [of_test.summary()])]
 
 
-def _is_done(run: Run) -> bool:
+def _is_done(run: Run, with_model: bool) -> bool:
     record = read_result(run)
-    return record is not None and record["state"] == "done"
+    return record is not None and record["state"] == "done" and (run.model.is_dir() or not with_model)
 
 
 def _progress(tell: Tell, total: int, decoder: str) -> Callable[[Job, dict[str, Any]], None]:

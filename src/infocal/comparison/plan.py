@@ -95,6 +95,7 @@ class Request:
         shares: other shares at which the trained models are scored.
         processes: runs at a time.
         threads: processor threads of each; None shares the cores among the processes.
+        keep_models: whether to save the trained models, each in a folder of ``models``.
     """
 
     sources: Sources
@@ -109,6 +110,7 @@ class Request:
     shares: tuple[float, ...] = (0.1, 0.2, 0.3)
     processes: int = 1
     threads: int | None = None
+    keep_models: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,6 +133,11 @@ class Run:
     def seed(self) -> int:
         """The seed of everything random in it."""
         return self.settings.seed
+
+    @property
+    def model(self) -> Path:
+        """The folder of its model, if models are kept."""
+        return self.path.parents[1] / "models" / self.path.stem
 
 
 def plan_runs(request: Request) -> list[Run]:

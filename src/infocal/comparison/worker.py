@@ -44,6 +44,7 @@ class Job:
         shares: other shares to score at.
         cases: lines of the test documents whose words are kept for the page.
         threads: processor threads.
+        keep_model: whether to save the model.
     """
 
     run: Run
@@ -51,6 +52,7 @@ class Job:
     shares: tuple[float, ...]
     cases: tuple[int, ...]
     threads: int
+    keep_model: bool = False
 
     def to_json(self) -> str:
         """One line."""
@@ -63,6 +65,7 @@ class Job:
             "shares": self.shares,
             "cases": self.cases,
             "threads": self.threads,
+            "keep_model": self.keep_model,
         }
         return json.dumps(record)
 
@@ -82,6 +85,7 @@ class Job:
             shares=tuple(record["shares"]),
             cases=tuple(record["cases"]),
             threads=record["threads"],
+            keep_model=record["keep_model"],
         )
 
 
@@ -177,6 +181,8 @@ def run_job(job: Job) -> dict[str, Any]:
         "training": round(time.perf_counter() - began - rounds.seconds, 2),
         "processor": round(time.process_time() - processor - rounds.processor, 2),
     }
+    if job.keep_model:
+        model.save(job.run.model)
     documents = list(sources.read("test", bad_rows))
     train = prepared.train
     trial = Trial.of(

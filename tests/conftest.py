@@ -21,6 +21,7 @@ TINY = {
     "training.most_round_steps": 6,
     "training.joint_rounds": 2,
     "training.batch_documents": 16,
+    "training.settle_steps": 0,
     "loss.calibration_window": 3,
 }
 

@@ -80,7 +80,7 @@ class TestTrain:
 
     def test_leaves_metrics_and_settings_but_no_checkpoint(self, model):
         rounds = [json.loads(line) for line in (model / "metrics.jsonl").read_text().splitlines()]
-        assert [record["phase"] for record in rounds] == ["warm_up", "joint"]
+        assert [record["phase"] for record in rounds] == ["warm_up", "joint", "settle"]
         settings = load_settings(model / "settings.yaml")
         assert settings.encoder.hidden_width == 16
         assert isinstance(settings.loss.calibration_window, int)
@@ -185,7 +185,7 @@ class TestTrain:
         assert result.exit_code == 0, result.output
         assert not (out / "checkpoint.safetensors").exists()
         rounds = [json.loads(line)["round"] for line in (out / "metrics.jsonl").read_text().splitlines()]
-        assert rounds == [1, *range(1, 13)]
+        assert rounds == [1, *range(1, 13), 1]
 
 
 def wait_for_joint_round(metrics, process):

@@ -226,7 +226,7 @@ def test_the_command_compares_on_the_same_texts(posthoc, trained, capsys, tmp_pa
         assert result["documents_per_second"] > 0
 
 
-def test_the_gradient_norm_is_what_the_selector_is_calibrated_against(posthoc, trained):
+def test_gradient_norm_and_input_are_what_the_selector_is_calibrated_against(posthoc, trained):
     from infocal.data.batches import collate
     from infocal.data.readers import BadRows, read_documents
     from infocal.rationalizer import load
@@ -237,9 +237,15 @@ def test_the_gradient_norm_is_what_the_selector_is_calibrated_against(posthoc, t
     parts = {"segmenter": model.segmenter, "vocabulary": model.vocabulary, "task": model.task}
     corpus = encode_labelled(documents, **parts, max_tokens=99, source="x", bad_rows=BadRows(skip=False))
     batch = collate(corpus, np.arange(6))
-    expected = model.method.attribution(batch)[batch.mask].numpy()
-    found = posthoc.attribute(posthoc.guider_of(model), corpus, posthoc.gradient_norm)
-    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-7)
+    expected = model.method.attribution(batch)
+    guider = posthoc.guider_of(model)
+    norm = posthoc.gradient_norm(guider, batch, 0) * model.method.embedding(batch.ids).norm(dim=-1)
+    change = posthoc.gradient_times_input(guider, batch, 0).abs()
+    for row, mask in enumerate(batch.mask):
+        one, two = norm[row][mask].detach(), change[row][mask].detach()
+        torch.testing.assert_close(
+            expected[row][mask], one / one.mean() + 0.5 * two / two.mean(), rtol=1e-3, atol=1e-5
+        )
 
 
 def test_a_model_without_a_guider_is_refused(posthoc, trained):

@@ -194,7 +194,7 @@ def test_inference_is_deterministic(tiny, network, batch):
 
 
 def test_attribution_is_the_norm_of_the_margins_gradient(tiny, network, batch):
-    method = network(tiny()).eval().double()
+    method = network(tiny(loss__calibration_attribution="norm")).eval().double()
     attribution = method.attribution(batch)
     vectors = method.embedding(batch.ids).detach()
     step, row, token = 1e-6, 0, 2
@@ -228,15 +228,25 @@ def test_scores_have_objectives_too(tiny, network, batch):
     assert gradient_norm(found["token_calibration"].sum(), method.selector) > 0
 
 
-def test_a_pinned_weight_frees_the_scores_and_the_controller_binds_them(tiny, network, batch):
+def test_a_pinned_weight_frees_the_scores_and_the_controller_binds_them(tiny, network):
     """Scores relative to their document could not all fall when a cost per word asks for fewer words."""
-    assert network(tiny()).selector.reference == "mean"
-    assert network(tiny(model__score_reference="total")).selector.reference == "total"
-    assert network(tiny(loss__selection_information=0.1)).selector.reference is None
+    assert network(tiny()).selector.centred
+    assert not network(tiny(loss__selection_information=0.1)).selector.centred
+
+
+def test_decoders_cut_shares_of_the_total_or_the_log_odds(tiny, network, batch):
+    own = network(tiny(model__score_reference="own")).eval()
+    total = network(tiny(model__score_reference="total")).eval()
+    log_odds = own.score_tokens(batch)
+    assert torch.equal(own.decoding_scores(batch), log_odds)
+    assert torch.equal(total.score_tokens(batch), log_odds)
+    shares = total.decoding_scores(batch).exp()
+    for row, mask in enumerate(batch.mask):
+        torch.testing.assert_close(shares[row][mask], torch.softmax(log_odds[row][mask], dim=0))
 
 
 def test_attribution_by_effect_is_made_of_the_same_gradient(tiny, network, batch):
-    plain, mixed = network(tiny()), network(tiny(loss__calibration_attribution="effect"))
+    plain, mixed = network(tiny(loss__calibration_attribution="norm")), network(tiny())
     vectors = plain.embedding(batch.ids).detach().requires_grad_(True)
     plain.eval()
     margin = plain.task.margin(plain.head(plain.guider(vectors, batch.mask).sample))

@@ -107,8 +107,8 @@ class Rounds(Tracker):
         self.records = [dict(record) for record in history]
 
     def measure(self, method: Method, phase: str) -> Mapping[str, Any]:
-        """Precision, recall and F1 of the selection, where there is one and a human's to hold it against."""
-        if phase == "warm_up" or self.dev.gold is None or self.dev.annotated is None:
+        """Precision, recall and F1 of the selection while it changes, where a human's is there to compare."""
+        if phase != "joint" or self.dev.gold is None or self.dev.annotated is None:
             return {}
         began, processor = time.perf_counter(), time.process_time()
         found = self._agreement(method)

@@ -33,4 +33,5 @@ def build_method(settings: Settings, *, embedding: TokenEmbedding, task: Task) -
         raise SettingsError(f"method {settings.method!r} is unknown; choose from {', '.join(METHODS)}")
     kind = getattr(import_module(f"infocal.methods.{settings.method}"), METHODS[settings.method])
     method: Method = kind(settings, embedding=embedding, task=task)
+    method.score_reference = settings.model.score_reference
     return method

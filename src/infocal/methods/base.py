@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+import torch
 from torch import Generator, Tensor, nn
 
 from infocal.nn.embedding import TokenEmbedding
@@ -90,6 +91,8 @@ class Method(nn.Module, ABC):
         controlled_share: whether the loop's controller holds the share of selected tokens, through
             `Conditions.offset`; False for methods that price their own words.
         settles: whether it has a third phase, "settle".
+        score_reference: what decoders cut, "own" (the log-odds) or "total" (the logarithm of each token's share of
+            the sum of all odds in its document).
     """
 
     task: Task
@@ -98,6 +101,7 @@ class Method(nn.Module, ABC):
     judged_by_full_text: bool = False
     controlled_share: bool = True
     settles: bool = False
+    score_reference: Literal["own", "total"] = "own"
 
     @abstractmethod
     def players(self) -> tuple[Player, ...]:
@@ -113,6 +117,13 @@ class Method(nn.Module, ABC):
     @abstractmethod
     def score_tokens(self, batch: Batch) -> Tensor:
         """(b, t): the selector's log-odds, deterministic."""
+
+    def decoding_scores(self, batch: Batch) -> Tensor:
+        """(b, t): what decoders cut, made of :meth:`score_tokens`."""
+        scores = self.score_tokens(batch)
+        if self.score_reference == "total":
+            scores = scores - torch.logsumexp(scores.masked_fill(~batch.mask, -torch.inf), dim=-1, keepdim=True)
+        return scores
 
     @abstractmethod
     def predict(self, batch: Batch, selected: Tensor) -> Tensor:

@@ -50,7 +50,7 @@ class Bernoulli(Method):
         self.language_model = None
         self.controlled_share = own.sparsity is None
         self.input_dropout = input_dropout(settings)
-        self.selector = build_selector(settings, embedding, free=not self.controlled_share)
+        self.selector = build_selector(settings, embedding, centred=self.controlled_share)
         self.choices = (
             ChoiceLayer(input_width=self.selector.encoder.output_width, state_width=own.state_width)
             if own.dependent

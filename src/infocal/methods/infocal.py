@@ -43,7 +43,7 @@ class InfoCal(Method):
         self.embedding = embedding
         self.controlled_share = settings.loss.selection_information is None
         self.input_dropout = input_dropout(settings)
-        self.selector = build_selector(settings, embedding, free=not self.controlled_share)
+        self.selector = build_selector(settings, embedding, centred=self.controlled_share)
         self.guider = Reader(**sizes, feature_width=model.feature_width)
         self.predictor = (
             self.guider if model.sharing == "all" else Reader(**sizes, feature_width=model.feature_width)

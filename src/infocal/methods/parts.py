@@ -40,10 +40,9 @@ def encoder_sizes(settings: Settings, embedding: TokenEmbedding) -> dict[str, An
     }
 
 
-def build_selector(settings: Settings, embedding: TokenEmbedding, *, free: bool = False) -> Selector:
-    """An untrained selector; its scores are relative to those of their document, or free."""
-    reference = None if free else settings.model.score_reference
-    return Selector(**encoder_sizes(settings, embedding), reference=reference)
+def build_selector(settings: Settings, embedding: TokenEmbedding, *, centred: bool = True) -> Selector:
+    """An untrained selector; its scores are relative to their document's mean, or free."""
+    return Selector(**encoder_sizes(settings, embedding), centred=centred)
 
 
 def build_predictor(settings: Settings, embedding: TokenEmbedding, task: Task) -> Predictor:

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
-import torch
 from torch import Tensor, nn
 
 from infocal.losses.reductions import masked_mean
 from infocal.nn.encoders import build_encoder
 
-__all__ = ["Reference", "Selector"]
-
-Reference = Literal["mean", "total"]
+__all__ = ["Selector"]
 
 
 class Selector(nn.Module):
     """Sel of the paper: an encoder and a linear layer per token.
 
-    The scores of a document are relative to their mean, or to the logarithm of their summed exponentials. Without
-    that, a threshold that is the same for all documents gives whole documents too much or too little: no objective
-    compares tokens of different ones. Relative to the total, a score is the logarithm of the token's share of all
-    that matters in its document, so that a short text shows a larger part of itself than a long one. Where a cost
-    per word, not a controller, decides the share, the scores must be free to move together instead.
+    The scores of a document are relative to their mean. Without that, a threshold that is the same for all
+    documents gives whole documents too much or too little: no objective compares tokens of different ones.
+    Where a cost per word, not a controller, decides the share, the scores must be free to move together instead.
 
     Args:
         encoder: "rcnn", "lstm" or "gru".
@@ -30,7 +23,7 @@ class Selector(nn.Module):
         hidden_width: per direction.
         layers: of the encoder.
         dropout: between layers and on the states.
-        reference: what the scores of a document are relative to; None leaves them free.
+        centred: whether the scores are relative to their document's mean.
     """
 
     def __init__(
@@ -41,10 +34,10 @@ class Selector(nn.Module):
         hidden_width: int,
         layers: int,
         dropout: float,
-        reference: Reference | None = "mean",
+        centred: bool = True,
     ) -> None:
         super().__init__()
-        self.reference = reference
+        self.centred = centred
         self.encoder = build_encoder(
             encoder, input_width=input_width, hidden_width=hidden_width, layers=layers, dropout=dropout
         )
@@ -67,8 +60,6 @@ class Selector(nn.Module):
         """The log-odds (b, t), and the states (b, t, d) that they were made from."""
         states: Tensor = self.dropout(self.encoder(inputs, mask))
         scores: Tensor = self.score(states).squeeze(-1)
-        if self.reference == "mean":
+        if self.centred:
             scores = scores - masked_mean(scores, mask).unsqueeze(-1)
-        elif self.reference == "total":
-            scores = scores - torch.logsumexp(scores.masked_fill(~mask, float("-inf")), dim=-1, keepdim=True)
         return scores, states

@@ -105,8 +105,8 @@ class AgreementByRound(Tracker):
         self.corpora, self.share = corpora, share
 
     def measure(self, method: Method, phase: str) -> Mapping[str, Any]:
-        """Figures by scoring, once there is a selection."""
-        if phase == "warm_up":
+        """Figures by scoring, while there is a selection that changes."""
+        if phase != "joint":
             return {}
         return {AGREEMENT: {name: self._agreement(method, corpus) for name, corpus in self.corpora.items()}}
 

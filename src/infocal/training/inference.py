@@ -43,11 +43,11 @@ def _batches(corpus: Corpus) -> Iterator[tuple[NDArray[np.int64], Batch]]:
 
 
 def token_scores(method: Method, corpus: Corpus) -> NDArray[np.float32]:
-    """The selector's log-odds of every token of the corpus, (total,)."""
+    """What decoders cut: a score of every token of the corpus, (total,)."""
     scores = np.empty(len(corpus.ids), dtype=np.float32)
     with _inference(method):
         for rows, batch in _batches(corpus):
-            values = method.score_tokens(batch).numpy()
+            values = method.decoding_scores(batch).numpy()
             mask = batch.mask.numpy()
             scores[_places(corpus, rows, mask)] = values[mask]
     return scores

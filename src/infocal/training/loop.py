@@ -260,7 +260,7 @@ class Trainer:
             held_out = token_scores(self.method, self.dev)
             self._threshold = fit_threshold(held_out, self.dev.offsets, share=self.settings.select, least=least)
         training = self.method.training
-        scores = self.method.eval().score_tokens(batch)
+        scores = self.method.eval().decoding_scores(batch)
         self.method.train(training)
         offsets = np.concatenate(([0], np.cumsum(batch.mask.sum(dim=1).numpy())))
         flat = select_above(scores[batch.mask].numpy(), offsets, threshold=self._threshold, least=least)

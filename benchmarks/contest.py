@@ -1,0 +1,269 @@
+"""Every method on the same data at the same share, with several seeds, post-hoc explanations included.
+
+    pip install -c constraints.txt -e ".[bench]"
+    python benchmarks/contest.py run --data ../shared/data --vectors ../shared/vectors/glove-100d.txt.gz --runs DIR
+    python benchmarks/contest.py report --runs DIR
+
+`run` goes on where it was stopped. It goes seed by seed, so that everything has some runs early; DIR gets a folder
+per data set and share, each as `infocal compare` writes it. `report` writes the tables to `benchmarks/contest` and
+the section of docs/results.md that is made of them. Everybody has the defaults of its recipe; nothing is chosen on
+test or by rationale labels. Post-hoc methods read the guider of InfoCal's run of the same seed; their thresholds,
+too, are fitted on the held-out rows without labels.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from posthoc import METHODS as POSTHOC
+from posthoc import attribute, guider_of
+
+from infocal.comparison.compare import compare
+from infocal.comparison.contests import contests
+from infocal.comparison.ngram import BigramModel
+from infocal.comparison.plan import Request, Sources
+from infocal.comparison.results import Results
+from infocal.comparison.scoring import Trial
+from infocal.comparison.tables import as_csv, as_markdown
+from infocal.data.readers import BadRows
+from infocal.decoding import fit_decoding
+from infocal.evaluation.significance import Ratios, paired_bootstrap
+from infocal.files import write_text
+from infocal.rationalizer import load
+
+HERE = Path(__file__).parent
+TABLES = HERE / "contest"
+OURS = "infocal"
+RIVALS = ("attention", "bernoulli", "hardkuma", "l2x", "invase", "car")
+ABLATIONS = (
+    "infocal-full",
+    "infocal-no-adv",
+    "infocal-no-lm",
+    "infocal-no-adv-no-ib",
+    "infocal-hk",
+    "infocal-no-calibration",
+    "infocal-no-guider",
+    "printed",
+)
+GRADIENTS = ("gradient-norm", "gradient-x-input", "integrated-gradients")
+SLOW = ("lime", "shap")
+SLOW_TEXTS, SLOW_SEEDS = 200, 3
+"""LIME and SHAP take a second and more per text: so many test texts, of so many seeds."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """A data set at a share."""
+
+    name: str
+    folder: str
+    label: str
+    gold_share: float
+    half: bool
+
+    @property
+    def share(self) -> float:
+        """Of words to select."""
+        return self.gold_share / 2 if self.half else self.gold_share
+
+    @property
+    def key(self) -> str:
+        """Its name in files."""
+        return f"{self.name}-{self.share:g}"
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """Who is compared there; ablations at the gold share only."""
+        return (OURS, *RIVALS) if self.half else (OURS, *RIVALS, *ABLATIONS)
+
+
+FIELDS = [
+    Field(name, folder, label, share, half)
+    for half in (False, True)
+    for name, folder, label, share in (
+        ("restaurant", "restaurant", "label", 0.19),
+        ("tweets", "tweets", "label", 0.30),
+        ("toxic", "hatexplain", "toxic", 0.33),
+    )
+]
+
+
+def sources_of(field: Field, data: Path) -> Sources:
+    """The three files."""
+    paths = {part: data / field.folder / f"{part}.jsonl" for part in ("train", "dev", "test")}
+    return Sources(**paths, label=field.label, skip_bad=True)
+
+
+def request_of(field: Field, arguments: argparse.Namespace, methods: Sequence[str], **more: Any) -> Request:
+    """What `infocal compare` is asked."""
+    return Request(
+        sources=sources_of(field, Path(arguments.data)),
+        out=Path(arguments.runs) / field.key,
+        methods=tuple(methods),
+        select=field.share,
+        vectors=Path(arguments.vectors),
+        processes=arguments.processes,
+        threads=1,
+        **more,
+    )
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Do what is missing, seed by seed."""
+    fields = [field for field in FIELDS if not arguments.only or field.key in arguments.only]
+    for seeds in range(1, arguments.seeds + 1):
+        for field in fields:
+            print(f"{field.key}, {seeds} of {arguments.seeds} seeds", flush=True)
+            methods = [name for name in field.methods if not arguments.methods or name in arguments.methods]
+            tell = lambda note: print(" ", note, flush=True)  # noqa: E731
+            compare(request_of(field, arguments, [OURS], seeds=seeds, keep_models=True), tell=tell)
+            if len(methods) > 1:
+                compare(request_of(field, arguments, methods, seeds=seeds), tell=tell)
+            if arguments.posthoc:
+                for name in (*GRADIENTS, *(SLOW if seeds <= SLOW_SEEDS and not field.half else ())):
+                    explain_afterwards(field, arguments, name, seeds - 1)
+
+
+def explain_afterwards(field: Field, arguments: argparse.Namespace, name: str, seed: int) -> None:
+    """One post-hoc method on the guider of one seed, in the form of a run of `infocal compare`."""
+    folder = Path(arguments.runs) / field.key
+    source, target = folder / "runs" / f"{OURS}-{seed}.json", folder / "runs" / f"{name}-{seed}.json"
+    record = json.loads(source.read_text(encoding="utf-8"))
+    if target.exists() and json.loads(target.read_text(encoding="utf-8"))["of"] == record["identity"]:
+        return
+    model = load(folder / "models" / f"{OURS}-{seed}")
+    sources, bad_rows = sources_of(field, Path(arguments.data)), BadRows(skip=True)
+    train = model.encode(sources.read("train", bad_rows), bad_rows=bad_rows, source="train")
+    bigrams = BigramModel.fit(train.ids, train.offsets, size=len(model.vocabulary))
+    rows = list(sources.read("test", bad_rows))
+    trial = Trial.of(model, rows, language_model=bigrams, bad_rows=bad_rows, source="test")
+    dev = model.encode(sources.read("dev", bad_rows), bad_rows=bad_rows, source="dev")
+    if name in SLOW:
+        annotated = np.flatnonzero(np.asarray(trial.corpus.annotated))[:SLOW_TEXTS]
+        dev = dev.subset(np.arange(min(SLOW_TEXTS, len(dev))))
+        corpus = trial.corpus.subset(annotated)
+        breaks = corpus.sentence_starts(model.vocabulary.sentence_ends())
+        trial = replace(trial, corpus=corpus, full=trial.full[annotated], breaks=breaks)
+    guider, method = guider_of(model), POSTHOC[name][0]
+    held_out = attribute(guider, dev, method, seed=seed).astype(np.float32)
+    decoding = fit_decoding(
+        held_out,
+        dev.offsets,
+        share=field.share,
+        breaks=dev.sentence_starts(model.vocabulary.sentence_ends()),
+    )
+    scores = attribute(guider, trial.corpus, method, seed=seed).astype(np.float32)
+    trial = replace(trial, model=replace(model, decoding=decoding), scores=scores)
+    kept = {key: record[key] for key in ("format", "task", "data", "training")}
+    found = {**kept, "state": "done", "contender": name, "method": name, "seed": seed, "of": record["identity"]}
+    write_text(target, json.dumps({**found, "seconds": {}, "rounds": [], **trial.report(())}) + "\n")
+    print(f"  {name}, seed {seed}: F1 {found_f1(trial):.3f}", flush=True)
+
+
+def found_f1(trial: Trial) -> float:
+    """At one threshold for all."""
+    selected = trial.select("average")
+    corpus = trial.corpus
+    gold, marked = np.asarray(corpus.gold), np.repeat(np.asarray(corpus.annotated), corpus.lengths)
+    return float(2 * (selected & gold & marked).sum() / ((selected & marked).sum() + gold.sum()))
+
+
+def collect(folder: Path, methods: Sequence[str], decoder: str, share: float) -> Results:
+    """The finished runs of a folder."""
+    found: dict[str, dict[int, dict[str, Any]]] = {name: {} for name in methods}
+    for path in sorted((folder / "runs").glob("*.json")):
+        record = json.loads(path.read_text(encoding="utf-8"))
+        if record["state"] == "done" and record["contender"] in found:
+            found[record["contender"]][record["seed"]] = record
+    names = tuple(name for name in methods if found[name])
+    return Results(names, found, (), decoder, dict.fromkeys(names, share))
+
+
+def slow_table(folder: Path, decoder: str) -> str:
+    """InfoCal against LIME and SHAP on the texts that those have read."""
+    lines = [
+        "| method | F1 | InfoCal's F1 there | difference, 95 % interval | p, documents | seeds |",
+        "|---|" * 6,
+    ]
+    lines[1] = "|" + "---|" * 6
+    ours = collect(folder, (OURS,), decoder, 0.0).runs.get(OURS, {})
+    for name in SLOW:
+        theirs = collect(folder, (name,), decoder, 0.0).runs.get(name, {})
+        seeds = sorted(set(ours) & set(theirs))
+        if not seeds:
+            continue
+        sides = [[counts(side[seed], decoder) for seed in seeds] for side in (theirs, ours)]
+        common = sorted(set.intersection(*(set(one) for side in sides for one in side)))
+        ratios = [
+            Ratios.f1(*(np.array([[one[line][i] for one in side] for line in common]) for i in range(3)))
+            for side in sides
+        ]
+        figures = [statistics.fmean(micro([one[line] for line in common]) for one in side) for side in sides]
+        difference = paired_bootstrap(ratios[1], ratios[0])
+        lines.append(
+            f"| {name} | {100 * figures[0]:.1f} | {100 * figures[1]:.1f} "
+            f"| {100 * (figures[1] - figures[0]):+.1f} "
+            f"({100 * difference.low:+.1f} to {100 * difference.high:+.1f}) "
+            f"| {difference.p:.3f} | {len(seeds)}, {len(common)} texts |"
+        )
+    return "\n".join(lines) if len(lines) > 2 else ""
+
+
+def counts(run: dict[str, Any], decoder: str) -> dict[int, tuple[int, int, int]]:
+    """Line -> hits, selected, gold, of the annotated documents."""
+    part = run["documents"][decoder]
+    lines = [run["lines"][row] for row in part["rows"]]
+    return dict(zip(lines, zip(part["hits"], part["selected"], part["gold"], strict=True), strict=True))
+
+
+def micro(rows: Sequence[tuple[int, int, int]]) -> float:
+    """F1 over all words."""
+    hits, selected, gold = (sum(row[i] for row in rows) for i in range(3))
+    return 2 * hits / max(1, selected + gold)
+
+
+def report(arguments: argparse.Namespace) -> None:
+    """Tables to `benchmarks/contest`, and the section of the results page."""
+    parts = []
+    for field in FIELDS:
+        folder = Path(arguments.runs) / field.key
+        if not folder.exists():
+            continue
+        results = collect(folder, (*field.methods, *GRADIENTS), "average", field.share)
+        won = contests(results)
+        write_text(TABLES / f"{field.key}.csv", as_csv(results, won))
+        body = as_markdown(results, won).replace(
+            "# Comparison\n", f"### {field.name}, {100 * field.share:g} %\n", 1
+        )
+        parts += [body.replace("\n## ", "\n#### "), slow_table(folder, "average")]
+    write_text(TABLES / "section.md", "\n\n".join(part.strip() for part in parts if part) + "\n")
+
+
+def main() -> None:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    for verb in ("run", "report"):
+        sub = verbs.add_parser(verb)
+        sub.add_argument("--runs", required=True, help="folder for the runs")
+        if verb == "run":
+            sub.add_argument("--data", default="../shared/data")
+            sub.add_argument("--vectors", default="../shared/vectors/glove-100d.txt.gz")
+            sub.add_argument("--seeds", type=int, default=5)
+            sub.add_argument("--processes", type=int, default=2)
+            sub.add_argument("--only", nargs="+", default=[], choices=[field.key for field in FIELDS])
+            sub.add_argument("--methods", nargs="+", default=[], help="some of the methods only")
+            sub.add_argument("--no-posthoc", dest="posthoc", action="store_false")
+    arguments = parser.parse_args()
+    {"run": run, "report": report}[arguments.verb](arguments)
+
+
+if __name__ == "__main__":
+    main()

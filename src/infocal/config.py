@@ -76,7 +76,7 @@ class ModelSettings(_Frozen):
 
     sharing: Literal["all", "head"]
     initialise_selector: bool
-    score_reference: Literal["own", "total"]
+    score_reference: Literal["own", "balanced"]
     feature_width: Count
     discriminator_width: Count
     input_dropout: Annotated[float, Field(ge=0, lt=1)]

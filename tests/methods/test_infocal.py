@@ -234,15 +234,19 @@ def test_a_pinned_weight_frees_the_scores_and_the_controller_binds_them(tiny, ne
     assert not network(tiny(loss__selection_information=0.1)).selector.centred
 
 
-def test_decoders_cut_shares_of_the_total_or_the_log_odds(tiny, network, batch):
+def test_decoders_cut_the_log_odds_or_those_relative_to_their_document(tiny, network, batch):
     own = network(tiny(model__score_reference="own")).eval()
-    total = network(tiny(model__score_reference="total")).eval()
+    balanced = network(tiny(model__score_reference="balanced")).eval()
     log_odds = own.score_tokens(batch)
     assert torch.equal(own.decoding_scores(batch), log_odds)
-    assert torch.equal(total.score_tokens(batch), log_odds)
-    shares = total.decoding_scores(batch).exp()
+    assert torch.equal(balanced.score_tokens(batch), log_odds)
+    found = balanced.decoding_scores(batch)
     for row, mask in enumerate(batch.mask):
-        torch.testing.assert_close(shares[row][mask], torch.softmax(log_odds[row][mask], dim=0))
+        raw = log_odds[row][mask]
+        middle = (raw.mean() + raw.exp().sum().log()) / 2
+        torch.testing.assert_close(found[row][mask], raw - middle)
+    balanced.score_tokens = lambda batch: log_odds + 7.0
+    torch.testing.assert_close(balanced.decoding_scores(batch)[batch.mask], found[batch.mask])
 
 
 def test_attribution_by_effect_is_made_of_the_same_gradient(tiny, network, batch):

@@ -10,6 +10,7 @@ from typing import Literal
 import torch
 from torch import Generator, Tensor, nn
 
+from infocal.losses.reductions import masked_mean
 from infocal.nn.embedding import TokenEmbedding
 from infocal.nn.language_model import VectorLanguageModel
 from infocal.tasks import Task
@@ -91,8 +92,8 @@ class Method(nn.Module, ABC):
         controlled_share: whether the loop's controller holds the share of selected tokens, through
             `Conditions.offset`; False for methods that price their own words.
         settles: whether it has a third phase, "settle".
-        score_reference: what decoders cut, "own" (the log-odds) or "total" (the logarithm of each token's share of
-            the sum of all odds in its document).
+        score_reference: what decoders cut, "own" (the log-odds) or "balanced" (the log-odds relative to their
+            document, see :meth:`decoding_scores`).
     """
 
     task: Task
@@ -101,7 +102,7 @@ class Method(nn.Module, ABC):
     judged_by_full_text: bool = False
     controlled_share: bool = True
     settles: bool = False
-    score_reference: Literal["own", "total"] = "own"
+    score_reference: Literal["own", "balanced"] = "own"
 
     @abstractmethod
     def players(self) -> tuple[Player, ...]:
@@ -119,10 +120,16 @@ class Method(nn.Module, ABC):
         """(b, t): the selector's log-odds, deterministic."""
 
     def decoding_scores(self, batch: Batch) -> Tensor:
-        """(b, t): what decoders cut, made of :meth:`score_tokens`."""
+        """(b, t): what decoders cut, made of :meth:`score_tokens`.
+
+        Relative to the mean of its document, a score gives every document the same share of its words, whatever
+        its length. Relative to the logarithm of the sum of all odds, it is the word's part of all that matters: a
+        text that is twice as long gets no more words. People are between the two, and "balanced" is their middle.
+        """
         scores = self.score_tokens(batch)
-        if self.score_reference == "total":
-            scores = scores - torch.logsumexp(scores.masked_fill(~batch.mask, -torch.inf), dim=-1, keepdim=True)
+        if self.score_reference == "balanced":
+            total = torch.logsumexp(scores.masked_fill(~batch.mask, -torch.inf), dim=-1)
+            scores = scores - 0.5 * (masked_mean(scores, batch.mask) + total).unsqueeze(-1)
         return scores
 
     @abstractmethod

@@ -128,7 +128,7 @@ def test_the_best_round_is_kept(run):
     result = trainer.run()
     joint = [record for record in result.history if record["phase"] == "joint"]
     assert len(joint) == 4
-    losses, _ = trainer._evaluate()
+    losses, _ = trainer.held_out.judge("joint")
     kept = [record["dev_loss"] for record in joint if record["kept"]]
     assert float(losses.mean()) == pytest.approx(kept[-1], abs=1e-6)
 
@@ -215,7 +215,8 @@ def test_every_row_is_seen_once_per_pass(run):
 
 def test_rationales_of_the_held_out_rows_do_not_matter(run):
     first, second = run(), run(name="b")
-    second.dev = replace(second.dev, gold=~np.asarray(second.dev.gold))
+    corpus = second.held_out.corpus
+    second.held_out.corpus = replace(corpus, gold=~np.asarray(corpus.gold))
     first.run()
     second.run()
     assert same(weights(first), weights(second))
@@ -343,24 +344,22 @@ def test_settling_moves_what_predicts_and_nothing_that_selects(run):
 def test_settling_learns_from_the_words_that_inference_selects(run):
     trainer = run(**SETTLE)
     trainer.run()
-    scores = token_scores(trainer.method, trainer.dev)
-    expected = select_average(scores, trainer.dev.offsets, share=trainer.settings.select)
-    trainer._threshold = None
-    rows = np.arange(len(trainer.dev))
-    batch = collate(trainer.dev, rows)
-    assert trainer._selected(batch)[batch.mask].numpy().tolist() == expected.tolist()
+    dev = trainer.held_out.corpus
+    expected = select_average(token_scores(trainer.method, dev), dev.offsets, share=trainer.settings.select)
+    batch = collate(dev, np.arange(len(dev)))
+    assert trainer.held_out.selected(batch)[batch.mask].numpy().tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize(("worse", "kept"), [(10.0, False), (0.0, True)])
 def test_a_settled_round_is_kept_only_if_it_is_no_worse(run, monkeypatch, worse, kept):
     trainer = run(**SETTLE)
-    evaluate = trainer._evaluate
+    judge = trainer.held_out.judge
 
-    def judged():
-        losses, dev = evaluate()
-        return (losses * 0 + trainer.state.best + worse if trainer.state.phase == "settle" else losses), dev
+    def judged(phase):
+        losses, figures = judge(phase)
+        return (losses * 0 + trainer.state.best + worse if phase == "settle" else losses), figures
 
-    monkeypatch.setattr(trainer, "_evaluate", judged)
+    monkeypatch.setattr(trainer.held_out, "judge", judged)
     result = trainer.run()
     assert result.history[-1]["phase"] == "settle"
     assert result.history[-1]["kept"] is kept

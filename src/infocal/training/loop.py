@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from infocal.data.batches import collate, plan_batches
 from infocal.data.corpus import Corpus
 from infocal.errors import TrainingError
-from infocal.evaluation.decoding import fit_threshold, least_share, select_above, select_average
 from infocal.losses.reductions import weighted_sum
 from infocal.methods.base import Conditions, Method, Phase, Step
 from infocal.training.checkpoint import (
@@ -29,7 +28,7 @@ from infocal.training.checkpoint import (
     write_checkpoint,
 )
 from infocal.training.controller import RateController
-from infocal.training.inference import full_text_outputs, outputs, token_scores
+from infocal.training.held_out import HeldOut
 from infocal.training.interrupts import stop_on_interrupt
 
 if TYPE_CHECKING:
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
 
     from infocal.config import Settings
     from infocal.training.tracking import Tracker
-    from infocal.types import Batch
 
 __all__ = ["Result", "Trainer"]
 
@@ -102,7 +100,7 @@ class Trainer:
         checkpoint: Path | None = None,
         identity: str = "",
     ) -> None:
-        self.method, self.settings, self.train, self.dev = method, settings, train, dev
+        self.method, self.settings, self.train = method, settings, train
         self.trackers, self.checkpoint, self.identity = trackers, checkpoint, identity
         self.players = method.players()
         self.optimizers = {
@@ -114,12 +112,12 @@ class Trainer:
         self.controller = RateController(settings.select, settings.controller.gain, method.controlled_share)
         self.generator = torch.Generator().manual_seed(settings.seed)
         self.state = _Progress(phase="warm_up" if settings.training.warm_up_rounds else "joint")
+        self.held_out = HeldOut(method, dev, settings.select)
         self.best: dict[str, Tensor] = {}
         self.average: dict[str, Tensor] = {}
         self.reference = torch.empty(0, dtype=torch.float64)
         training, batches = settings.training, len(self._plan(None))
         self._usual_steps = min(max(batches, training.least_round_steps), training.most_round_steps)
-        self._threshold: float | None = None
         self._batches: list[NDArray[np.int64]] = []
         self._batches_of = -1
 
@@ -170,7 +168,7 @@ class Trainer:
         began = time.monotonic()
         current = {name: value.clone() for name, value in self._tensors().items()}
         self._load_weights({**current, **self.average})
-        losses, dev = self._evaluate()
+        losses, dev = self.held_out.judge(state.phase)
         dev |= self._measured()
         kept = self._judge(losses)
         record = self._record(float(losses.mean()), kept, dev, elapsed)
@@ -223,7 +221,7 @@ class Trainer:
     def _step(self, rows: NDArray[np.int64]) -> None:
         state = self.state
         batch = collate(self.train, rows)
-        selected = self._selected(batch) if state.phase == "settle" else None
+        selected = self.held_out.selected(batch) if state.phase == "settle" else None
         conditions = Conditions(state.phase, self.controller.offset, self.generator, selected)
         step = self.method.step(batch, conditions)
         moved = []
@@ -252,21 +250,6 @@ class Trainer:
             return self.settings.training.settle_rate * (1.0 - self.state.round_step / self.round_steps)
         done = self.state.round + self.state.round_step / self.round_steps
         return 1.0 - self.settings.training.joint_decay * min(1.0, done / self.settings.training.joint_rounds)
-
-    def _selected(self, batch: Batch) -> Tensor:
-        """(b, t): the words that inference will select; the selector does not change any more."""
-        least = least_share(self.settings.select)
-        if self._threshold is None:
-            held_out = token_scores(self.method, self.dev)
-            self._threshold = fit_threshold(held_out, self.dev.offsets, share=self.settings.select, least=least)
-        training = self.method.training
-        scores = self.method.eval().decoding_scores(batch)
-        self.method.train(training)
-        offsets = np.concatenate(([0], np.cumsum(batch.mask.sum(dim=1).numpy())))
-        flat = select_above(scores[batch.mask].numpy(), offsets, threshold=self._threshold, least=least)
-        selected = torch.zeros_like(batch.mask)
-        selected[batch.mask] = torch.from_numpy(flat)
-        return selected
 
     def _follow(self) -> None:
         """Let the averaged weights follow the trained ones; while they are young they follow faster."""
@@ -319,22 +302,6 @@ class Trainer:
             "dev": dev,
         }
 
-    def _evaluate(self) -> tuple[Tensor, dict[str, Any]]:
-        """The held-out losses (n,) (at the requested share once there is a selection) and the figures."""
-        if self.dev.targets is None:
-            raise ValueError("the held-out corpus has no targets")
-        targets = self.dev.targets
-        task = self.method.task
-        guide = full_text_outputs(self.method, self.dev)
-        dev: dict[str, Any] = {"guide": task.scores(guide, targets)}
-        if self.state.phase == "warm_up":
-            return self._losses(guide, targets), dev
-        scores = token_scores(self.method, self.dev)
-        selected = select_average(scores, self.dev.offsets, share=self.settings.select)
-        chosen = outputs(self.method, self.dev, selected)
-        dev |= {"selection": task.scores(chosen, targets), "selected": float(selected.mean())}
-        return self._losses(guide if self.method.judged_by_full_text else chosen, targets), dev
-
     def _measured(self) -> dict[str, Any]:
         """What the trackers find in the weights that are being judged; the random numbers stay as they were."""
         found: dict[str, Any] = {}
@@ -342,9 +309,6 @@ class Trainer:
             for tracker in self.trackers:
                 found |= tracker.measure(self.method, self.state.phase)
         return found
-
-    def _losses(self, logits: NDArray[np.float32], targets: NDArray[Any]) -> Tensor:
-        return torch.from_numpy(self.method.task.held_out_losses(logits, targets))
 
     def _plan(self, rng: np.random.Generator | None) -> list[NDArray[np.int64]]:
         training = self.settings.training

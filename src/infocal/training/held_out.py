@@ -1,0 +1,64 @@
+"""What held-out documents say of a method while it is trained; their rationales are not looked at."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from infocal.evaluation.decoding import fit_threshold, least_share, select_above, select_average
+from infocal.training.inference import full_text_outputs, outputs, token_scores
+
+if TYPE_CHECKING:
+    from infocal.data.corpus import Corpus
+    from infocal.methods.base import Method, Phase
+    from infocal.types import Batch
+
+__all__ = ["HeldOut"]
+
+
+class HeldOut:
+    """Judges a method by documents that it is not trained on.
+
+    Args:
+        method: what is trained; always judged with the weights that it has.
+        corpus: the documents, with their targets.
+        share: of words to select.
+    """
+
+    def __init__(self, method: Method, corpus: Corpus, share: float) -> None:
+        self.method, self.corpus, self.share = method, corpus, share
+        self._threshold: float | None = None
+
+    def judge(self, phase: Phase) -> tuple[Tensor, dict[str, Any]]:
+        """The losses (n,), at the requested share once there is a selection, and the figures."""
+        corpus, task = self.corpus, self.method.task
+        if corpus.targets is None:
+            raise ValueError("the held-out corpus has no targets")
+        guide = full_text_outputs(self.method, corpus)
+        figures: dict[str, Any] = {"guide": task.scores(guide, corpus.targets)}
+        judged = guide
+        if phase != "warm_up":
+            selected = select_average(token_scores(self.method, corpus), corpus.offsets, share=self.share)
+            chosen = outputs(self.method, corpus, selected)
+            figures |= {"selection": task.scores(chosen, corpus.targets), "selected": float(selected.mean())}
+            judged = guide if self.method.judged_by_full_text else chosen
+        return torch.from_numpy(task.held_out_losses(judged, corpus.targets)), figures
+
+    def selected(self, batch: Batch) -> Tensor:
+        """(b, t): the words that inference will select, once the selector does not change any more."""
+        least = least_share(self.share)
+        if self._threshold is None:
+            scores = token_scores(self.method, self.corpus)
+            self._threshold = fit_threshold(scores, self.corpus.offsets, share=self.share, least=least)
+        training = self.method.training
+        values = self.method.eval().decoding_scores(batch)[batch.mask]
+        self.method.train(training)
+        offsets = np.concatenate(([0], np.cumsum(batch.mask.sum(dim=1).numpy())))
+        selected = torch.zeros_like(batch.mask)
+        selected[batch.mask] = torch.from_numpy(
+            select_above(values.numpy(), offsets, threshold=self._threshold, least=least)
+        )
+        return selected

@@ -367,18 +367,24 @@ def run(arguments: argparse.Namespace) -> None:
         write_text(arguments.json, json.dumps(record, ensure_ascii=False, indent=1))
 
 
-def main() -> None:
-    """Read the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def command_line(description: str | None) -> argparse.ArgumentParser:
+    """What is asked of a model's guider on some rows."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", type=Path, help="the folder of a trained infocal model")
     parser.add_argument("data", type=Path, help="labelled rows, with human rationales where there are any")
     parser.add_argument("--label", default="label", help="the column of the label")
-    parser.add_argument("--share", type=float, help="share of words; by default the model's own")
-    parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=list(METHODS))
-    parser.add_argument("--rows", type=int, help="read so many rows only; lime and shap are slow")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, help="of torch")
     parser.add_argument("--json", type=Path, help="write all figures to this file")
+    return parser
+
+
+def main() -> None:
+    """Read the command line."""
+    parser = command_line(__doc__)
+    parser.add_argument("--share", type=float, help="share of words; by default the model's own")
+    parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=list(METHODS))
+    parser.add_argument("--rows", type=int, help="read so many rows only; lime and shap are slow")
     try:
         run(parser.parse_args())
     except InfocalError as error:

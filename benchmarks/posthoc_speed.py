@@ -19,12 +19,11 @@ import sys
 import time
 from collections.abc import Callable
 from itertools import islice
-from pathlib import Path
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from posthoc import EVALUATIONS, METHODS, SAMPLES, attribute, check, guider_of
+from posthoc import EVALUATIONS, METHODS, SAMPLES, attribute, check, command_line, guider_of
 
 from infocal.data.corpus import CorpusBuilder
 from infocal.data.readers import BadRows, read_documents
@@ -113,13 +112,13 @@ def compare(model: Rationalizer, documents: list[Document], *, seed: int) -> dic
 def run(arguments: argparse.Namespace) -> None:
     """Compare, print, write."""
     check(list(WANTED), arguments.rows)
-    torch.set_num_threads(arguments.threads)
+    torch.set_num_threads(arguments.threads or 1)
     model = load(arguments.model)
     stream = read_documents(arguments.data, label=arguments.label, bad_rows=BadRows(skip=True))
     documents = list(islice(stream, arguments.rows))
     found = compare(model, documents, seed=arguments.seed)
     tokens = model.encode(documents, bad_rows=BadRows(skip=False), source="data").lengths.mean()
-    print(f"{len(documents):,} texts of {tokens:.0f} tokens on average, {arguments.threads} thread(s)")
+    print(f"{len(documents):,} texts of {tokens:.0f} tokens on average, {torch.get_num_threads()} thread(s)")
     for way, rates in found.items():
         for name, speed in rates.items():
             wanted = f"  (>= {WANTED[name]:g}x wanted)" if name in WANTED else ""
@@ -130,14 +129,8 @@ def run(arguments: argparse.Namespace) -> None:
 
 def main() -> None:
     """Read the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model", type=Path, help="the folder of a trained infocal model")
-    parser.add_argument("data", type=Path, help="labelled rows")
-    parser.add_argument("--label", default="label", help="the column of the label")
+    parser = command_line(__doc__)
     parser.add_argument("--rows", type=int, default=20, help="texts that the slow methods explain")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--threads", type=int, default=1, help="of torch")
-    parser.add_argument("--json", type=Path, help="write the figures to this file")
     try:
         run(parser.parse_args())
     except InfocalError as error:

@@ -218,4 +218,11 @@ def write_page(results: Path, page: Path, data: Path) -> None:
         "The first twenty reviews of the de-correlated test part, span decoder, seed 0.",
         examples(main),
     ]
+    section = Path(__file__).parent / "contest" / "section.md"
+    if section.exists():
+        parts += [
+            "## Methods side by side",
+            "Written by `python benchmarks/contest.py report` from runs of `python benchmarks/contest.py run`.",
+            section.read_text(encoding="utf-8").strip(),
+        ]
     page.write_text("\n\n".join(parts) + "\n", encoding="utf-8")

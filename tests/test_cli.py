@@ -73,7 +73,7 @@ class TestTrain:
         assert "selected words" in trained.stdout
         assert "full text" in trained.stdout
         assert f"infocal evaluate {model}" in trained.stdout
-        assert len(re.findall(r"^(?:good|bad) \(\d+ %\)$", trained.stdout, re.MULTILINE)) == 3
+        assert len(re.findall(r"^(?:good|bad) \(\d+ %\) · ", trained.stdout, re.MULTILINE)) == 3
         assert "20 of 200 rows are held out" in trained.stderr
         assert "180 training rows have human evidence; it is not learned from" in trained.stderr
         assert "note:" not in trained.stdout
@@ -202,8 +202,9 @@ BAD_FILES = {
     "empty_text.csv": (b"text,label\nfine,a\n ,b\n", "line 3"),
     "empty_label.csv": (b"text,label\nfine,a\nbad,\n", "line 3"),
     "cells.csv": (b"text,label\nfine,a\nbad,b,c\n", "line 3"),
-    "latin.csv": b"text,label\nfine,a\nb\xe4d,b\n",
-    "utf16.csv": "text,label\nfine,a\n".encode("utf-16"),
+    "latin.csv": (b"text,label\nfine,a\nb\xe4d,b\n", "latin.csv, line 3: "),
+    "twice.csv": (b"text,label,text\nfine,a,b\n", "twice.csv, line 1: "),
+    "utf16.csv": ("text,label\nfine,a\n".encode("utf-16"), "utf16.csv, line 1: "),
     "nan.jsonl": b'{"text": "fine", "label": 1.5}\n{"text": "bad", "label": NaN}\n',
     "broken.jsonl": b'{"text": "fine", "label": "a"}\n{"text": \n',
     "number.jsonl": b'{"text": "fine", "label": "a"}\n{"text": 3, "label": "a"}\n',
@@ -220,7 +221,7 @@ class TestBadInput:
     @pytest.mark.parametrize("name", BAD_FILES)
     def test_every_kind_exits_with_3_and_names_the_place(self, tmp_path, name):
         entry = BAD_FILES[name]
-        content, found = entry if isinstance(entry, tuple) else (entry, "line")
+        content, found = entry if isinstance(entry, tuple) else (entry, f"{name}, line 2: ")
         (tmp_path / name).write_bytes(content)
         result = run("train", tmp_path / name, "--out", tmp_path / "model")
         assert result.exit_code == 3, result.output
@@ -285,12 +286,52 @@ class TestEvaluate:
         assert decoding.DECODERS == DECODERS
 
 
+class TestSlips:
+    ROWS = "text,label\n" + "".join(f"word{n % 7} is here,{n % 4 + 0.5}\n" for n in range(40))
+
+    def test_a_name_among_scores_is_an_error_or_left_out(self, tmp_path):
+        path = tmp_path / "scores.csv"
+        path.write_text(self.ROWS + "this one slipped,n/a\n", encoding="utf-8")
+        small = [
+            f"--set={name}" for name in ("encoder.hidden_width=4", "text.width=4", "training.warm_up_rounds=1")
+        ]
+        small += [f"--set=training.{name}" for name in ("joint_rounds=1", "least_round_steps=2", "settle_steps=1")]
+        for words in ([], ["--task", "regress"]):
+            result = run("train", path, "--out", tmp_path / "model", *small, *words)
+            assert result.exit_code == 3
+            assert "scores.csv, line 42" in result.stderr
+            assert "'n/a'" in result.stderr
+        result = run("train", path, "--out", tmp_path / "model", *small, "--skip-bad")
+        assert result.exit_code == 0, result.output
+        assert "1 bad row left out" in result.stderr
+        assert "accuracy" not in result.stdout  # scores, not classes
+
+    def test_an_empty_text_of_the_command_line(self, model):
+        result = run("explain", model, "The battery died.", "  ")
+        assert result.exit_code == 3
+        assert "TEXT 2" in result.stderr
+        result = run("explain", model, "  ", "The battery died.", "--skip-bad")
+        assert result.exit_code == 0
+        assert "battery" in result.stdout
+        assert "1 bad row left out" in result.stderr
+
+    def test_a_model_of_an_older_format_is_refused_by_all(self, model, tmp_path):
+        old = tmp_path / "old"
+        shutil.copytree(model, old)
+        header = json.loads((old / "model.json").read_text(encoding="utf-8"))
+        (old / "model.json").write_text(json.dumps({**header, "format": 1}), encoding="utf-8")
+        for words in (["info", old], ["explain", old, "text"]):
+            result = run(*words)
+            assert result.exit_code == 4
+            assert "saved by an older infocal (model format 1" in result.stderr
+
+
 class TestExplain:
     def test_texts_show_the_words_in_brackets(self, model):
         result = run("explain", model, "The battery died.", "The strap is [[odd]] but the battery lasts.")
         assert result.exit_code == 0
         assert result.stdout.count("[[") >= 3
-        assert len(re.findall(r"^(good|bad) \(\d+ %\)$", result.stdout, re.MULTILINE)) == 2
+        assert len(re.findall(r"^(good|bad) \(\d+ %\) · words selected", result.stdout, re.MULTILINE)) == 2
 
     def test_json_lines_point_into_the_text(self, folder, model):
         result = run("explain", model, "--input", folder / "test.jsonl", "--format", "json", "--full-text")
@@ -372,7 +413,7 @@ class TestModelFolder:
         result = run("info", model)
         assert result.exit_code == 0
         assert "InfoCal model card" in result.stdout
-        assert "parameters, model format 1" in result.stdout
+        assert "parameters, model format 2" in result.stdout
 
     def test_info_as_json(self, model):
         from safetensors.numpy import load_file

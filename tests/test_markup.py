@@ -148,7 +148,7 @@ def test_a_token_says_how_probable_it_was():
 
 
 def test_plain_marks_the_words():
-    assert plain(BASE) == "positive (97 %)\nThe food was [[great]], really."
+    assert plain(BASE) == "positive (97 %) · words selected 14 %\nThe food was [[great]], really."
     assert str(example(text="a\r\nb\x1b[31m\rc", spans=(), read_to=9)).endswith("\na\nb␛[31m␍c")
 
 
@@ -161,13 +161,15 @@ def test_the_terminal_header_says_what_is_known():
     assert "from the full text negative" in head
     same = explanation_text(example(label="positive", full_text_prediction="positive")).plain
     assert "(matches)" in same
-    assert "full text" not in same
+    assert "from the full text positive" in same
+    assert "full text" not in explanation_text(BASE).plain
+    assert plain(known).splitlines()[0] == head
 
 
 def test_a_score_has_no_probability_and_an_error():
     score = example(prediction=3.25, probabilities=None, label=4.0, full_text_prediction=3.2500001)
     head = explanation_text(score).plain.splitlines()[0]
-    assert head == "3.25 · true label 4 (off by 0.75) · words selected 14 %"
+    assert head == "3.25 · true label 4 (off by 0.75) · words selected 14 % · from the full text 3.25"
 
 
 def test_the_terminal_highlights_the_selected_words_only():

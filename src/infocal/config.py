@@ -356,6 +356,8 @@ def _explain(error: ValidationError) -> str:
         name = ".".join(names)
         if problem["type"] == "extra_forbidden":
             lines.append(_unknown(name, names[-1], _fields_at(names[:-1])))
+        elif problem["type"] == "missing":
+            lines.append(f"{name} is missing")
         else:
             lines.append(f"{name} is {problem['input']!r}: {problem['msg']}")
     return "; ".join(dict.fromkeys(lines))

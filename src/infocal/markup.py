@@ -43,12 +43,16 @@ _NOT_FOR_TERMINALS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def plain(explanation: Explanation) -> str:
-    """The prediction, then the text with the selected ranges in ``[[...]]`` and no control characters."""
+    """The prediction with what is known of it, then the text with the selected ranges in ``[[...]]``.
+
+    No control characters are in it.
+    """
     text = "".join(
         f"[[{visible(piece.text)}]]" if piece.selected else visible(piece.text)
         for piece in _joined(_pieces(explanation, with_tokens=False))
     )
-    return f"{visible(_headline(explanation).line())}\n{text}"
+    head = " · ".join(fact.line() for fact in (_headline(explanation), *_facts(explanation)))
+    return f"{visible(head)}\n{text}"
 
 
 def explanation_text(explanation: Explanation) -> Text:
@@ -239,7 +243,7 @@ def _facts(explanation: Explanation) -> Iterator[_Fact]:
     if explanation.truncated:
         yield _Fact("cut at character", str(explanation.read_to))
     other = explanation.full_text_prediction
-    if other is not None and value_text(other) != value_text(explanation.prediction):
+    if other is not None:
         yield _Fact("from the full text", value_text(other))
 
 

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMAT", "check_replaceable", "count_parameters", "load_model", "read_header", "save_model"]
 
-FORMAT = 1
+FORMAT = 2
+"""Raised whenever models saved before cannot be read as they were meant."""
 HEADER, WEIGHTS, VOCABULARY, CARD = "model.json", "weights.safetensors", "vocabulary.json", "README.md"
 METRICS, SETTINGS, CHECKPOINT, CURVES = "metrics.jsonl", "settings.yaml", "checkpoint.safetensors", "tensorboard"
 KEEP = (METRICS, SETTINGS, CHECKPOINT, CURVES)
@@ -109,6 +110,11 @@ def read_header(path: Path) -> dict[str, Any]:
     if not isinstance(version, int) or version > FORMAT:
         raise ModelError(
             f"{path} has model format {version}, this version of infocal reads up to {FORMAT}; upgrade infocal"
+        )
+    if version < FORMAT:
+        raise ModelError(
+            f"{path} was saved by an older infocal (model format {version}, this version reads {FORMAT}); "
+            "train it again"
         )
     for name, expected in files.items():
         if not (path / name).is_file():

@@ -36,6 +36,14 @@ def test_mixed_labels(labels):
         infer_task(labels, from_text=False)
 
 
+def test_a_slip_among_scores_is_named_with_its_line():
+    labels = ["1.5", "2.5"] * 20 + ["n/a"]
+    with pytest.raises(DataError, match=r"x\.csv, line 42: .*this one is 'n/a'") as caught:
+        infer_task(labels, from_text=True, source="x.csv", lines=range(2, 43))
+    assert caught.value.line == 42
+    assert infer_task(["1", "2"] * 20 + ["n/a"], from_text=True) == "classify"  # integers are classes
+
+
 def test_class_name():
     labels = [3, True, False, "x", np.int64(3), np.bool_(True), np.str_("y")]
     assert [class_name(label) for label in labels] == ["3", "true", "false", "x", "3", "true", "y"]

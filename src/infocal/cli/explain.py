@@ -85,11 +85,10 @@ def _check_source(texts: tuple[str, ...], source: Path | None) -> None:
 def _documents(
     texts: tuple[str, ...], source: Path | None, bad_rows: BadRows, columns: Columns
 ) -> Iterator[Document]:
-    from infocal.data.readers import documents_from
     from infocal.text.sources import open_bytes
 
     if texts:
-        yield from documents_from(texts, source="TEXT")
+        yield from _given(texts, bad_rows)
     elif source is None:
         yield from _lines(sys.stdin.buffer, "stdin", bad_rows)
     elif source.name.lower().removesuffix(".gz").endswith(".txt"):
@@ -97,6 +96,20 @@ def _documents(
             yield from _lines(stream, str(source), bad_rows)
     else:
         yield from columns.read(source, bad_rows, require_label=False)
+
+
+def _given(texts: tuple[str, ...], bad_rows: BadRows) -> Iterator[Document]:
+    """The texts of the command line, counted from 1."""
+    from infocal.errors import DataError
+    from infocal.text.sources import shown
+    from infocal.types import Document
+
+    for number, text in enumerate(texts, 1):
+        if text.strip():
+            yield Document(text, line=number)
+        else:
+            found = f"the text is empty: {shown(text)}"
+            bad_rows.report(DataError(found, allowed="a text with words", source=f"TEXT {number}"))
 
 
 def _lines(stream: BinaryIO, source: str, bad_rows: BadRows) -> Iterator[Document]:

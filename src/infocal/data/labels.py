@@ -17,35 +17,53 @@ __all__ = ["class_name", "infer_task", "number"]
 _INTEGER = re.compile(r"\s*[+-]?[0-9]+\s*")
 
 
-def infer_task(labels: Sequence[object], *, from_text: bool) -> Literal["classify", "regress"]:
+MOSTLY = 0.9
+"""Labels of which so many are numbers are meant as numbers; the others are slips."""
+
+
+def infer_task(
+    labels: Sequence[object], *, from_text: bool, source: str | None = None, lines: Sequence[int] | None = None
+) -> Literal["classify", "regress"]:
     """Whether the labels are classes or scores.
 
     Strings, truth values and integers are classes, numbers with a fraction part are scores; in a file where
-    everything is text, labels are scores if all are numbers and not all integers.
+    everything is text, labels are scores if all are numbers and not all integers, and if nearly all are, the rest
+    are errors.
 
     Args:
         labels: as they were read.
         from_text: whether they come from a format without types, as CSV.
+        source: what messages call the data.
+        lines: where each label stands in it; -1 if unknown.
 
     Raises:
         DataError: some labels are scores and some are not numbers.
     """
     if from_text:
-        return _infer_from_text([str(label) for label in labels])
-    scores = any(isinstance(label, float | np.floating) for label in labels)
-    named = next((label for label in labels if isinstance(label, str | bool | np.bool_)), None)
+        scores, named = _read_as_text([str(label) for label in labels])
+    else:
+        scores = any(isinstance(label, float | np.floating) for label in labels)
+        named = next((n for n, label in enumerate(labels) if isinstance(label, str | bool | np.bool_)), None)
     if scores and named is not None:
+        line = None if lines is None or lines[named] < 0 else int(lines[named])
         raise DataError(
-            f"some labels are numbers with a fraction part, and one is {shown(named)}",
-            allowed="only numbers (scores), or only names and integers (classes)",
+            f"other labels are numbers with a fraction part, and this one is {shown(labels[named])}",
+            allowed="only numbers (scores), or only names and integers (classes); --task says which",
+            source=source,
+            line=line,
         )
     return "regress" if scores else "classify"
 
 
-def _infer_from_text(labels: Sequence[str]) -> Literal["classify", "regress"]:
+def _read_as_text(labels: Sequence[str]) -> tuple[bool, int | None]:
+    """Whether the labels are scores, and the place of the first that is none."""
     if all(_INTEGER.fullmatch(label) for label in labels):
-        return "classify"
-    return "regress" if all(_parsed(label) is not None for label in labels) else "classify"
+        return False, None
+    others = [place for place, label in enumerate(labels) if _parsed(label) is None]
+    fractions = len(labels) - len(others) > sum(_INTEGER.fullmatch(label) is not None for label in labels)
+    if fractions and len(others) <= (1 - MOSTLY) * len(labels):
+        return True, others[0] if others else None
+    return False, None
 
 
 def class_name(label: object) -> str:

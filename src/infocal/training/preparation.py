@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infocal.data.corpus import Corpus, CorpusBuilder
-from infocal.data.labels import class_name, infer_task
+from infocal.data.labels import class_name, infer_task, number
 from infocal.data.readers import BadRows
 from infocal.data.split import check_classes, split_rows
 from infocal.errors import DataError
@@ -85,7 +85,7 @@ def prepare(
     sample = list(itertools.islice(stream, SAMPLE))
     cut = resolve_segmenter(segmenter or settings.text.segmenter, (document.text for document in sample))
     builder = _read(itertools.chain(sample, stream), cut, settings, source, bad_rows)
-    kind = settings.task if settings.task != "auto" else infer_task(builder.labels, from_text=from_text)
+    kind = settings.task if settings.task != "auto" else _infer(builder, source, bad_rows, from_text=from_text)
     keep = _usable_rows(builder, kind, source, bad_rows)
     labels, lines = [builder.labels[row] for row in keep], builder.lines[keep].tolist()
     task = fit_task(kind, labels, source=source, lines=lines)
@@ -174,11 +174,38 @@ def _read(
     return builder
 
 
+def _infer(
+    builder: CorpusBuilder, source: str, bad_rows: BadRows, *, from_text: bool
+) -> Literal["classify", "regress"]:
+    """What the labels are; where bad rows are left out, a few names among numbers are such rows."""
+    try:
+        return infer_task(builder.labels, from_text=from_text, source=source, lines=builder.lines.tolist())
+    except DataError:
+        if bad_rows.skip:
+            return "regress"
+        raise
+
+
+def _numbers(builder: CorpusBuilder, source: str, bad_rows: BadRows) -> NDArray[np.int64]:
+    """The rows whose label is a number."""
+    kept = []
+    for row, (label, line) in enumerate(zip(builder.labels, builder.lines.tolist(), strict=True)):
+        try:
+            number(label, source=source, line=None if line < 0 else line)
+        except DataError as error:
+            bad_rows.report(error)
+        else:
+            kept.append(row)
+    if not kept:
+        raise DataError(NO_ROW, allowed="rows with a text and a number", source=source)
+    return np.array(kept, dtype=np.int64)
+
+
 def _usable_rows(
     builder: CorpusBuilder, kind: Literal["classify", "regress"], source: str, bad_rows: BadRows
 ) -> NDArray[np.int64]:
     if kind == "regress":
-        return np.arange(len(builder))
+        return _numbers(builder, source, bad_rows)
     names = [class_name(label) for label in builder.labels]
     return check_classes(names, builder.lines, source=source, bad_rows=bad_rows)
 

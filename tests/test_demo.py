@@ -39,7 +39,7 @@ def test_shows_saves_and_reports_the_same_figures(small, tmp_path):
         f1 = f"{figures['rationale']['f1']:.3f}"
         assert f1 in printed
         assert f1 in page
-    assert len(re.findall(r"^(?:good|bad) \(\d+ %\)$", printed, re.MULTILINE)) == 5
+    assert len(re.findall(r"^(?:good|bad) \(\d+ %\) · ", printed, re.MULTILINE)) == 5
     assert printed.count("[[") >= 5
     assert page.count('<div class="infocal-explanation">') == 20
     assert not re.search(r"(src|href)=|https?://|<script", page)

@@ -3,10 +3,11 @@
     pip install -c constraints.txt -e ".[bench]"
     python benchmarks/contest.py run --data ../shared/data --vectors ../shared/vectors/glove-100d.txt.gz --runs DIR
     python benchmarks/contest.py report --runs DIR
+    python benchmarks/quality.py report
 
 `run` goes on where it was stopped. It goes seed by seed, so that everything has some runs early; DIR gets a folder
-per data set and share, each as `infocal compare` writes it. `report` writes the tables to `benchmarks/contest` and
-the section of docs/results.md that is made of them. Everybody has the defaults of its recipe; nothing is chosen on
+per data set and share, each as `infocal compare` writes it. `report` writes the tables to `benchmarks/contest`;
+`quality.py report` puts them into docs/results.md. Everybody has the defaults of its recipe; nothing is chosen on
 test or by rationale labels. Post-hoc methods read the guider of InfoCal's run of the same seed; their thresholds,
 too, are fitted on the held-out rows without labels.
 """
@@ -15,7 +16,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -32,14 +32,14 @@ from infocal.comparison.plan import Request, Sources
 from infocal.comparison.results import Results
 from infocal.comparison.scoring import Trial
 from infocal.comparison.tables import as_csv, as_markdown
+from infocal.data.corpus import Corpus
 from infocal.data.readers import BadRows
 from infocal.decoding import fit_decoding
 from infocal.evaluation.significance import Ratios, paired_bootstrap
 from infocal.files import write_text
 from infocal.rationalizer import load
 
-HERE = Path(__file__).parent
-TABLES = HERE / "contest"
+TABLES = Path(__file__).parent / "contest"
 OURS = "infocal"
 RIVALS = ("attention", "bernoulli", "hardkuma", "l2x", "invase", "car")
 ABLATIONS = (
@@ -55,7 +55,7 @@ ABLATIONS = (
 GRADIENTS = ("gradient-norm", "gradient-x-input", "integrated-gradients")
 SLOW = ("lime", "shap")
 SLOW_TEXTS, SLOW_SEEDS = 200, 3
-"""LIME and SHAP take a second and more per text: so many test texts, of so many seeds."""
+"""LIME and SHAP read each text hundreds of times: so many test texts, of so many seeds."""
 
 
 @dataclass(frozen=True)
@@ -122,21 +122,25 @@ def run(arguments: argparse.Namespace) -> None:
         for field in fields:
             print(f"{field.key}, {seeds} of {arguments.seeds} seeds", flush=True)
             methods = [name for name in field.methods if not arguments.methods or name in arguments.methods]
-            tell = lambda note: print(" ", note, flush=True)  # noqa: E731
-            compare(request_of(field, arguments, [OURS], seeds=seeds, keep_models=True), tell=tell)
+            compare(request_of(field, arguments, [OURS], seeds=seeds, keep_models=True), tell=say)
             if len(methods) > 1:
-                compare(request_of(field, arguments, methods, seeds=seeds), tell=tell)
+                compare(request_of(field, arguments, methods, seeds=seeds), tell=say)
             if arguments.posthoc:
-                for name in (*GRADIENTS, *(SLOW if seeds <= SLOW_SEEDS and not field.half else ())):
-                    explain_afterwards(field, arguments, name, seeds - 1)
+                slow = SLOW if seeds <= SLOW_SEEDS and not field.half else ()
+                explain_afterwards(field, arguments, (*GRADIENTS, *slow), seeds - 1)
 
 
-def explain_afterwards(field: Field, arguments: argparse.Namespace, name: str, seed: int) -> None:
-    """One post-hoc method on the guider of one seed, in the form of a run of `infocal compare`."""
+def say(note: str) -> None:
+    """Print at once, also into a file."""
+    print(" ", note, flush=True)
+
+
+def explain_afterwards(field: Field, arguments: argparse.Namespace, names: Sequence[str], seed: int) -> None:
+    """Post-hoc methods on the guider of one seed, each in the form of a run of `infocal compare`."""
     folder = Path(arguments.runs) / field.key
-    source, target = folder / "runs" / f"{OURS}-{seed}.json", folder / "runs" / f"{name}-{seed}.json"
-    record = json.loads(source.read_text(encoding="utf-8"))
-    if target.exists() and json.loads(target.read_text(encoding="utf-8"))["of"] == record["identity"]:
+    record = read(folder, OURS, seed)
+    missing = [name for name in names if read(folder, name, seed).get("of") != record["identity"]]
+    if not missing:
         return
     model = load(folder / "models" / f"{OURS}-{seed}")
     sources, bad_rows = sources_of(field, Path(arguments.data)), BadRows(skip=True)
@@ -145,34 +149,37 @@ def explain_afterwards(field: Field, arguments: argparse.Namespace, name: str, s
     rows = list(sources.read("test", bad_rows))
     trial = Trial.of(model, rows, language_model=bigrams, bad_rows=bad_rows, source="test")
     dev = model.encode(sources.read("dev", bad_rows), bad_rows=bad_rows, source="dev")
-    if name in SLOW:
-        annotated = np.flatnonzero(np.asarray(trial.corpus.annotated))[:SLOW_TEXTS]
-        dev = dev.subset(np.arange(min(SLOW_TEXTS, len(dev))))
-        corpus = trial.corpus.subset(annotated)
-        breaks = corpus.sentence_starts(model.vocabulary.sentence_ends())
-        trial = replace(trial, corpus=corpus, full=trial.full[annotated], breaks=breaks)
-    guider, method = guider_of(model), POSTHOC[name][0]
-    held_out = attribute(guider, dev, method, seed=seed).astype(np.float32)
-    decoding = fit_decoding(
-        held_out,
-        dev.offsets,
-        share=field.share,
-        breaks=dev.sentence_starts(model.vocabulary.sentence_ends()),
-    )
-    scores = attribute(guider, trial.corpus, method, seed=seed).astype(np.float32)
-    trial = replace(trial, model=replace(model, decoding=decoding), scores=scores)
     kept = {key: record[key] for key in ("format", "task", "data", "training")}
-    found = {**kept, "state": "done", "contender": name, "method": name, "seed": seed, "of": record["identity"]}
-    write_text(target, json.dumps({**found, "seconds": {}, "rounds": [], **trial.report(())}) + "\n")
-    print(f"  {name}, seed {seed}: F1 {found_f1(trial):.3f}", flush=True)
+    kept |= {"state": "done", "seed": seed, "of": record["identity"], "seconds": {}, "rounds": []}
+    for name in missing:
+        part = (few(trial), dev.subset(np.arange(min(SLOW_TEXTS, len(dev))))) if name in SLOW else (trial, dev)
+        found = attributed(*part, name, share=field.share, seed=seed).report(())
+        path = folder / "runs" / f"{name}-{seed}.json"
+        write_text(path, json.dumps({**kept, "contender": name, "method": name, **found}) + "\n")
+        say(f"{name}, seed {seed}: F1 {found['scores']['average']['rationale']['f1']:.3f}")
 
 
-def found_f1(trial: Trial) -> float:
-    """At one threshold for all."""
-    selected = trial.select("average")
-    corpus = trial.corpus
-    gold, marked = np.asarray(corpus.gold), np.repeat(np.asarray(corpus.annotated), corpus.lengths)
-    return float(2 * (selected & gold & marked).sum() / ((selected & marked).sum() + gold.sum()))
+def read(folder: Path, name: str, seed: int) -> dict[str, Any]:
+    """What is on file of a run; empty if nothing is."""
+    path = folder / "runs" / f"{name}-{seed}.json"
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+
+def few(trial: Trial) -> Trial:
+    """The same before the first annotated documents only."""
+    rows = np.flatnonzero(np.asarray(trial.corpus.annotated))[:SLOW_TEXTS]
+    corpus = trial.corpus.subset(rows)
+    breaks = corpus.sentence_starts(trial.model.vocabulary.sentence_ends())
+    return replace(trial, corpus=corpus, full=trial.full[rows], breaks=breaks)
+
+
+def attributed(trial: Trial, dev: Corpus, name: str, *, share: float, seed: int) -> Trial:
+    """The same with the scores of a post-hoc method; its thresholds are fitted on the held-out documents."""
+    guider, method = guider_of(trial.model), POSTHOC[name][0]
+    scores, held_out = (attribute(guider, c, method, seed=seed).astype(np.float32) for c in (trial.corpus, dev))
+    breaks = dev.sentence_starts(trial.model.vocabulary.sentence_ends())
+    decoding = fit_decoding(held_out, dev.offsets, share=share, breaks=breaks)
+    return replace(trial, model=replace(trial.model, decoding=decoding), scores=scores)
 
 
 def collect(folder: Path, methods: Sequence[str], decoder: str, share: float) -> Results:
@@ -190,9 +197,8 @@ def slow_table(folder: Path, decoder: str) -> str:
     """InfoCal against LIME and SHAP on the texts that those have read."""
     lines = [
         "| method | F1 | InfoCal's F1 there | difference, 95 % interval | p, documents | seeds |",
-        "|---|" * 6,
+        "|" + "---|" * 6,
     ]
-    lines[1] = "|" + "---|" * 6
     ours = collect(folder, (OURS,), decoder, 0.0).runs.get(OURS, {})
     for name in SLOW:
         theirs = collect(folder, (name,), decoder, 0.0).runs.get(name, {})
@@ -205,11 +211,12 @@ def slow_table(folder: Path, decoder: str) -> str:
             Ratios.f1(*(np.array([[one[line][i] for one in side] for line in common]) for i in range(3)))
             for side in sides
         ]
-        figures = [statistics.fmean(micro([one[line] for line in common]) for one in side) for side in sides]
+        every = np.ones((1, len(common)))
+        figures = [float(ratio.score(every)[0]) for ratio in ratios]
         difference = paired_bootstrap(ratios[1], ratios[0])
         lines.append(
             f"| {name} | {100 * figures[0]:.1f} | {100 * figures[1]:.1f} "
-            f"| {100 * (figures[1] - figures[0]):+.1f} "
+            f"| {100 * difference.value:+.1f} "
             f"({100 * difference.low:+.1f} to {100 * difference.high:+.1f}) "
             f"| {difference.p:.3f} | {len(seeds)}, {len(common)} texts |"
         )
@@ -221,12 +228,6 @@ def counts(run: dict[str, Any], decoder: str) -> dict[int, tuple[int, int, int]]
     part = run["documents"][decoder]
     lines = [run["lines"][row] for row in part["rows"]]
     return dict(zip(lines, zip(part["hits"], part["selected"], part["gold"], strict=True), strict=True))
-
-
-def micro(rows: Sequence[tuple[int, int, int]]) -> float:
-    """F1 over all words."""
-    hits, selected, gold = (sum(row[i] for row in rows) for i in range(3))
-    return 2 * hits / max(1, selected + gold)
 
 
 def report(arguments: argparse.Namespace) -> None:

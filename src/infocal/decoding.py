@@ -70,7 +70,7 @@ class Decoding:
         """Choose tokens; every document keeps at least one, and at least half of the share.
 
         Args:
-            scores: (total,), the selector's log-odds.
+            scores: (total,), as `infocal.training.inference.token_scores` gives them.
             offsets: (n + 1,), where documents begin.
             decoder: "average" (one threshold for all documents), "equal" (the same share of each), "spans"
                 (best spans, the average share), "spans-equal" (best spans, the same share of each).

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from infocal.data.labels import class_name, infer_task, number
+from infocal.data.labels import class_name, infer_task, mostly_numbers, number
 from infocal.errors import DataError
 
 
@@ -42,6 +42,12 @@ def test_a_slip_among_scores_is_named_with_its_line():
         infer_task(labels, from_text=True, source="x.csv", lines=range(2, 43))
     assert caught.value.line == 42
     assert infer_task(["1", "2"] * 20 + ["n/a"], from_text=True) == "classify"  # integers are classes
+
+
+def test_mostly_numbers():
+    assert mostly_numbers([1.5] * 9 + ["a"])
+    assert mostly_numbers(["1.5"] * 9 + [float("nan")])
+    assert not mostly_numbers([1.5] * 8 + ["a", True])
 
 
 def test_class_name():

@@ -18,7 +18,7 @@ from infocal.comparison.worker import Job
 from infocal.config import Settings
 from infocal.data.readers import BadRows
 from infocal.errors import MissingExtraError
-from infocal.training.preparation import encode_labelled, prepare
+from infocal.training.preparation import encode_labelled
 
 __all__ = ["compare"]
 
@@ -80,15 +80,7 @@ def _check_data(sources: Sources, settings: Settings) -> Sequence[str]:
     """Read everything once, so that bad data are found before the first run and not by each; what to tell."""
     bad_rows = BadRows(skip=sources.skip_bad)
     settings = settings.model_copy(update={"text": settings.text.model_copy(update={"vectors": None})})
-    prepared = prepare(
-        sources.read("train", bad_rows),
-        sources.read("dev", bad_rows),
-        settings,
-        bad_rows=bad_rows,
-        source=str(sources.train),
-        dev_source=str(sources.dev),
-        from_text=sources.from_text,
-    )
+    prepared = sources.prepare(settings, bad_rows)
     of_test = BadRows(skip=sources.skip_bad)
     encode_labelled(
         sources.read("test", of_test),

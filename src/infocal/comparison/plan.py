@@ -18,6 +18,7 @@ from infocal.data.records import format_of
 from infocal.errors import SettingsError
 from infocal.files import sha256_of
 from infocal.methods import METHODS
+from infocal.training.preparation import Prepared, prepare
 from infocal.types import Document
 
 __all__ = ["FORMAT", "Part", "Request", "Run", "Sources", "plan_runs"]
@@ -58,6 +59,18 @@ class Sources:
             label=self.label or "label",
             rationale=self.rationale or "rationale",
             require_rationale=self.rationale is not None,
+        )
+
+    def prepare(self, settings: Settings, bad_rows: BadRows) -> Prepared:
+        """Training and held-out rows as ``infocal train`` prepares them."""
+        return prepare(
+            self.read("train", bad_rows),
+            self.read("dev", bad_rows),
+            settings,
+            bad_rows=bad_rows,
+            source=str(self.train),
+            dev_source=str(self.dev),
+            from_text=self.from_text,
         )
 
     def to_json(self) -> dict[str, Any]:

@@ -34,7 +34,7 @@ class Trial:
     Attributes:
         model: the model.
         corpus: the documents, encoded.
-        scores: (total,), the selector's log-odds.
+        scores: (total,), what decoders cut.
         full: (n, c), the outputs from the full texts.
         breaks: (total,), tokens that begin a sentence.
         language_model: of the training texts.

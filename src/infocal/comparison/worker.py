@@ -161,19 +161,10 @@ def run_job(job: Job) -> dict[str, Any]:
     from infocal.comparison.ngram import BigramModel
     from infocal.comparison.scoring import Trial
     from infocal.fitting import train_prepared
-    from infocal.training.preparation import prepare
 
     torch.set_num_threads(job.threads)
     settings, sources, bad_rows = job.run.settings, job.sources, BadRows(skip=job.sources.skip_bad)
-    prepared = prepare(
-        sources.read("train", bad_rows),
-        sources.read("dev", bad_rows),
-        settings,
-        bad_rows=bad_rows,
-        source=str(sources.train),
-        dev_source=str(sources.dev),
-        from_text=sources.from_text,
-    )
+    prepared = sources.prepare(settings, bad_rows)
     rounds = Rounds(prepared.dev, settings.select)
     began, processor = time.perf_counter(), time.process_time()
     model = train_prepared(prepared, settings, trackers=[rounds])

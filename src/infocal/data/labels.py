@@ -12,7 +12,7 @@ import numpy as np
 from infocal.errors import DataError
 from infocal.text.sources import shown
 
-__all__ = ["class_name", "infer_task", "number"]
+__all__ = ["class_name", "infer_task", "mostly_numbers", "number"]
 
 _INTEGER = re.compile(r"\s*[+-]?[0-9]+\s*")
 
@@ -55,6 +55,12 @@ def infer_task(
     return "regress" if scores else "classify"
 
 
+def mostly_numbers(labels: Sequence[object]) -> bool:
+    """Whether so many labels are numbers that the others are slips."""
+    found = sum(_value(label) is not None for label in labels)
+    return found >= MOSTLY * len(labels)
+
+
 def _read_as_text(labels: Sequence[str]) -> tuple[bool, int | None]:
     """Whether the labels are scores, and the place of the first that is none."""
     if all(_INTEGER.fullmatch(label) for label in labels):
@@ -79,13 +85,17 @@ def number(label: object, *, source: str, line: int | None) -> float:
     Raises:
         DataError: the label is not a finite number.
     """
-    if isinstance(label, int | float | np.integer | np.floating) and not isinstance(label, bool):
-        value: float | None = float(label)
-    else:
-        value = _parsed(label) if isinstance(label, str) else None
-    if value is None or not math.isfinite(value):
+    value = _value(label)
+    if value is None:
         raise DataError(f"the label is {shown(label)}", allowed="a finite number", source=source, line=line)
     return value
+
+
+def _value(label: object) -> float | None:
+    """The finite number that a label is, if it is one."""
+    if isinstance(label, int | float | np.integer | np.floating) and not isinstance(label, bool):
+        return float(label) if math.isfinite(label) else None
+    return _parsed(label) if isinstance(label, str) else None
 
 
 def _parsed(text: str) -> float | None:

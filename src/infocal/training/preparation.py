@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infocal.data.corpus import Corpus, CorpusBuilder
-from infocal.data.labels import class_name, infer_task, number
+from infocal.data.labels import class_name, infer_task, mostly_numbers, number
 from infocal.data.readers import BadRows
 from infocal.data.split import check_classes, split_rows
 from infocal.errors import DataError
@@ -170,18 +170,18 @@ def _read(
         except DataError as error:
             bad_rows.report(error)
     if not len(builder):
-        raise DataError("there is no row that can be used", allowed="rows with a text and a label", source=source)
+        raise DataError(NO_ROW, allowed=A_ROW, source=source)
     return builder
 
 
 def _infer(
     builder: CorpusBuilder, source: str, bad_rows: BadRows, *, from_text: bool
 ) -> Literal["classify", "regress"]:
-    """What the labels are; where bad rows are left out, a few names among numbers are such rows."""
+    """What the labels are; where bad rows are left out, a few names among scores are such rows."""
     try:
         return infer_task(builder.labels, from_text=from_text, source=source, lines=builder.lines.tolist())
     except DataError:
-        if bad_rows.skip:
+        if bad_rows.skip and mostly_numbers(builder.labels):
             return "regress"
         raise
 

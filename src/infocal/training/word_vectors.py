@@ -2,7 +2,7 @@
 
 Levy and Goldberg (2014): skip-gram vectors factorise the words' pointwise mutual information. For a user's few
 thousand texts the factorisation can be had directly, in seconds, and a network that starts from it has not to
-learn from labels alone that *waiter* and *waitress* are alike.
+learn from labels alone which words are alike.
 """
 
 from __future__ import annotations
@@ -131,14 +131,9 @@ def _sample(corpus: Corpus) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
 
 def _factors(matrix: Tensor, *, width: int, seed: int) -> Tensor:
     """U sqrt(S) of the matrix's largest singular values, by random projection and power iterations."""
-    size = matrix.shape[0]
-    generator = torch.Generator().manual_seed(seed)
-    basis = torch.randn(size, min(width + SPARE_RANK, size), generator=generator)
-    turned = matrix.t()
-    basis = torch.linalg.qr(torch.sparse.mm(matrix, basis)).Q
-    for _ in range(POWER_ROUNDS):
-        basis = torch.linalg.qr(torch.sparse.mm(turned, basis)).Q
-        basis = torch.linalg.qr(torch.sparse.mm(matrix, basis)).Q
-    left, strength, _ = torch.linalg.svd(torch.sparse.mm(turned, basis).t(), full_matrices=False)
-    factors: Tensor = (basis @ left[:, :width]) * strength[:width].sqrt()
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        rank = min(width + SPARE_RANK, matrix.shape[0])
+        left, strength, _ = torch.svd_lowrank(matrix, q=rank, niter=POWER_ROUNDS)
+    factors: Tensor = left[:, :width] * strength[:width].sqrt()
     return factors

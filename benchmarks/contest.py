@@ -9,7 +9,7 @@
 per data set and share, each as `infocal compare` writes it. `report` writes the tables to `benchmarks/contest`;
 `quality.py report` puts them into docs/results.md. Everybody has the defaults of its recipe; nothing is chosen on
 test or by rationale labels. Post-hoc methods read the guider of InfoCal's run of the same seed; their thresholds,
-too, are fitted on the held-out rows without labels.
+too, are fitted on the texts on which those of InfoCal are, without labels.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ from infocal.decoding import fit_decoding
 from infocal.evaluation.significance import Ratios, paired_bootstrap
 from infocal.files import write_text
 from infocal.rationalizer import load
+from infocal.training.held_out import threshold_texts
 
 TABLES = Path(__file__).parent / "contest"
 OURS = "infocal"
@@ -149,10 +150,11 @@ def explain_afterwards(field: Field, arguments: argparse.Namespace, names: Seque
     rows = list(sources.read("test", bad_rows))
     trial = Trial.of(model, rows, language_model=bigrams, bad_rows=bad_rows, source="test")
     dev = model.encode(sources.read("dev", bad_rows), bad_rows=bad_rows, source="dev")
+    texts = threshold_texts(dev, train)
     kept = {key: record[key] for key in ("format", "task", "data", "training")}
     kept |= {"state": "done", "seed": seed, "of": record["identity"], "seconds": {}, "rounds": []}
     for name in missing:
-        part = (few(trial), dev.subset(np.arange(min(SLOW_TEXTS, len(dev))))) if name in SLOW else (trial, dev)
+        part = (few(trial), dev.subset(np.arange(min(SLOW_TEXTS, len(dev))))) if name in SLOW else (trial, texts)
         found = attributed(*part, name, share=field.share, seed=seed).report(())
         path = folder / "runs" / f"{name}-{seed}.json"
         write_text(path, json.dumps({**kept, "contender": name, "method": name, **found}) + "\n")
@@ -173,12 +175,12 @@ def few(trial: Trial) -> Trial:
     return replace(trial, corpus=corpus, full=trial.full[rows], breaks=breaks)
 
 
-def attributed(trial: Trial, dev: Corpus, name: str, *, share: float, seed: int) -> Trial:
-    """The same with the scores of a post-hoc method; its thresholds are fitted on the held-out documents."""
+def attributed(trial: Trial, texts: Corpus, name: str, *, share: float, seed: int) -> Trial:
+    """The same with the scores of a post-hoc method; its thresholds are fitted on ``texts``."""
     guider, method = guider_of(trial.model), POSTHOC[name][0]
-    scores, held_out = (attribute(guider, c, method, seed=seed).astype(np.float32) for c in (trial.corpus, dev))
-    breaks = dev.sentence_starts(trial.model.vocabulary.sentence_ends())
-    decoding = fit_decoding(held_out, dev.offsets, share=share, breaks=breaks)
+    scores, others = (attribute(guider, c, method, seed=seed).astype(np.float32) for c in (trial.corpus, texts))
+    breaks = texts.sentence_starts(trial.model.vocabulary.sentence_ends())
+    decoding = fit_decoding(others, texts.offsets, share=share, breaks=breaks)
     return replace(trial, model=replace(trial.model, decoding=decoding), scores=scores)
 
 

@@ -16,7 +16,7 @@ LIMITS = (
     "Which words are highlighted does depend on the whole text: the selector reads all of it. A highlight "
     "says what was used, not that a person would call it sufficient.",
     "Where words stand, and how long the text is, remain visible to the predictor.",
-    "The share of highlighted words is right on average over texts like the held-out ones; single texts may "
+    "The share of highlighted words is right on average over texts like those of training; single texts may "
     "have more or fewer.",
     "Probabilities are not calibrated.",
 )

@@ -1,4 +1,4 @@
-"""Which tokens an explanation shows: choices at explain time, all fitted on held-out data without labels."""
+"""Which tokens an explanation shows: choices at explain time, all fitted on texts without labels."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from infocal.errors import ModelError, SettingsError
 from infocal.evaluation.decoding import (
     fit_span_threshold,
-    fit_threshold,
+    fit_span_thresholds,
+    fit_thresholds,
     least_share,
     select_above,
     select_share,
@@ -32,7 +33,7 @@ SPAN_SHARES = (0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.8)
 
 @dataclass(frozen=True)
 class Decoding:
-    """What was fitted on the held-out documents.
+    """What was fitted on texts.
 
     Attributes:
         share: the share that was asked for in training.
@@ -128,29 +129,20 @@ def fit_decoding(
     share: float,
     breaks: NDArray[np.bool_] | None = None,
 ) -> Decoding:
-    """Fit every threshold on held-out token scores; neither labels nor rationales are looked at."""
+    """Fit every threshold on token scores; neither labels nor rationales are looked at."""
     alpha = suggest_span_cost(offsets, breaks)
     spread = float(np.std(scores)) or 1.0
     shares, span_shares = tuple(sorted({*SHARES, share})), tuple(sorted({*SPAN_SHARES, share}))
+    plain, spans = ([(value, least_share(value)) for value in values] for values in (shares, span_shares))
     return Decoding(
         share=share,
         shares=shares,
-        thresholds=tuple(
-            fit_threshold(scores, offsets, share=value, least=least_share(value)) for value in shares
-        ),
+        thresholds=tuple(fit_thresholds(scores, offsets, wanted=plain)),
         span_cost=alpha,
         spread=spread,
         span_shares=span_shares,
         span_thresholds=tuple(
-            fit_span_threshold(
-                scores,
-                offsets,
-                share=value,
-                span_cost=alpha * spread,
-                breaks=breaks,
-                least=least_share(value),
-            )
-            for value in span_shares
+            fit_span_thresholds(scores, offsets, wanted=spans, span_cost=alpha * spread, breaks=breaks)
         ),
     )
 

@@ -95,7 +95,7 @@ def train_prepared(
     settings = resolve_settings(settings, prepared)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(settings.seed)
-        embedding = build_embedding(prepared.vocabulary, prepared.vectors, settings)
+        embedding = build_embedding(prepared, settings)
         method = build_method(settings, embedding=embedding, task=prepared.task)
     _pretrain(method, prepared, settings)
     trainer = Trainer(
@@ -158,11 +158,12 @@ def _identity(prepared: Prepared, settings: Settings) -> str:
 
 
 def _finish(method: Method, prepared: Prepared, settings: Settings, result: Result) -> Rationalizer:
+    from infocal.training.held_out import threshold_texts
     from infocal.training.inference import token_scores
 
-    scores = token_scores(method, prepared.dev)
-    breaks = prepared.dev.sentence_starts(prepared.vocabulary.sentence_ends())
-    decoding = fit_decoding(scores, prepared.dev.offsets, share=settings.select, breaks=breaks)
+    texts = threshold_texts(prepared.dev, prepared.train)
+    breaks = texts.sentence_starts(prepared.vocabulary.sentence_ends())
+    decoding = fit_decoding(token_scores(method, texts), texts.offsets, share=settings.select, breaks=breaks)
     record: dict[str, Any] = {
         "data": prepared.summary,
         "results": _results(result.history),

@@ -45,7 +45,7 @@ class Rationalizer:
         vocabulary: tokens to ids.
         task: what it predicts.
         method: the network.
-        decoding: thresholds fitted on held-out documents.
+        decoding: thresholds fitted on texts, held-out ones among them.
         record: what the model card tells: data, results, notes, versions.
     """
 

@@ -374,7 +374,7 @@ def test_a_crash_in_either_phase_then_resume_gives_the_same_weights(tmp_path, me
 
     def run(name, trackers=(), *, resume=False):
         torch.manual_seed(0)
-        embedding = build_embedding(prepared.vocabulary, None, settings)
+        embedding = build_embedding(prepared, settings)
         built = build_method(settings, embedding=embedding, task=prepared.task)
         data = {"train": prepared.train, "dev": prepared.dev}
         Trainer(built, settings, **data, trackers=trackers, checkpoint=tmp_path / name).run(resume=resume)

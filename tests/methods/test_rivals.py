@@ -294,7 +294,7 @@ def trainer(variant, path, trackers=()):
     settings = settings_of(variant)
     prepared = prepare(toy_reviews(100), None, settings, bad_rows=BadRows(skip=False))
     torch.manual_seed(0)
-    embedding = build_embedding(prepared.vocabulary, None, settings)
+    embedding = build_embedding(prepared, settings)
     method = build_method(settings, embedding=embedding, task=prepared.task)
     parts = {"train": prepared.train, "dev": prepared.dev}
     return Trainer(method, settings, **parts, trackers=trackers, checkpoint=path)

@@ -20,6 +20,7 @@ from infocal.errors import TrainingError
 from infocal.evaluation.decoding import select_average
 from infocal.methods import build_method
 from infocal.training.checkpoint import read_checkpoint, write_checkpoint
+from infocal.training.held_out import threshold_texts
 from infocal.training.inference import token_scores
 from infocal.training.loop import Trainer
 from infocal.training.preparation import build_embedding, prepare
@@ -37,7 +38,7 @@ def run(tiny, tmp_path):
         prepared = prepare(toy_reviews(rows), None, settings, bad_rows=BadRows(skip=False))
         torch.manual_seed(settings.seed)
         method = build_method(
-            settings, embedding=build_embedding(prepared.vocabulary, None, settings), task=prepared.task
+            settings, embedding=build_embedding(prepared, settings), task=prepared.task
         )
         return Trainer(
             method,
@@ -342,9 +343,9 @@ def test_settling_moves_what_predicts_and_nothing_that_selects(run):
 def test_settling_learns_from_the_words_that_inference_selects(run):
     trainer = run(**SETTLE)
     trainer.run()
-    dev = trainer.held_out.corpus
-    expected = select_average(token_scores(trainer.method, dev), dev.offsets, share=trainer.settings.select)
-    batch = collate(dev, np.arange(len(dev)))
+    texts = threshold_texts(trainer.held_out.corpus, trainer.train)
+    expected = select_average(token_scores(trainer.method, texts), texts.offsets, share=trainer.settings.select)
+    batch = collate(texts, np.arange(len(texts)))
     assert trainer.held_out.selected(batch)[batch.mask].numpy().tolist() == expected.tolist()
 
 

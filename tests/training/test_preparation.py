@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 
 from infocal.data.readers import BadRows
 from infocal.data.toy import toy_reviews, toy_scores
@@ -63,14 +64,21 @@ def test_long_texts_are_cut_and_the_user_is_told(tiny):
 def test_vectors_are_frozen_words_without_one_learn(tiny, tmp_path):
     path = tmp_path / "vectors.txt"
     path.write_text("battery 1 2 3\nunseen 4 5 6\n", encoding="utf-8")
-    settings = tiny(text__vectors=str(path))
+    settings = tiny(text__vectors=str(path), text__train_vectors=False)
     prepared = prepare(toy_reviews(60), None, settings, bad_rows=strict())
-    embedding = build_embedding(prepared.vocabulary, prepared.vectors, settings)
+    embedding = build_embedding(prepared, settings)
     ids = prepared.vocabulary.ids(["battery", "unseen", "the"])
     assert embedding.is_frozen[ids].tolist() == [True, True, False]
-    import torch
-
     assert embedding(torch.tensor([ids[:2]])).tolist() == [[[1, 2, 3], [4, 5, 6]]]
-    trained = build_embedding(prepared.vocabulary, prepared.vectors, tiny(text__train_vectors=True))
-    assert not trained.is_frozen.any()
-    assert trained(torch.tensor([ids[:1]])).tolist() == [[[1, 2, 3]]]
+
+
+def test_vectors_are_trained_where_the_texts_can_teach_them(tiny, tmp_path):
+    path = tmp_path / "vectors.txt"
+    path.write_text("battery 1 2 3\nunseen 4 5 6\nzeppelin 7 8 9\n", encoding="utf-8")
+    settings = tiny(text__vectors=str(path), text__train_vectors=True, text__min_count=2)
+    rows = [*toy_reviews(60), Document("a zeppelin has a battery", toy_reviews(1)[0].label)]
+    prepared = prepare(rows, toy_reviews(20), settings, bad_rows=strict())
+    embedding = build_embedding(prepared, settings)
+    ids = torch.tensor(prepared.vocabulary.ids(["battery", "unseen", "zeppelin", "the"]))
+    assert embedding.is_frozen[ids].tolist() == [False, True, True, False]
+    assert embedding(ids[None, :3]).tolist() == [[[1, 2, 3], [4, 5, 6], [7, 8, 9]]]

@@ -16,7 +16,7 @@ def test_it_beats_a_model_that_knows_nothing_and_leaves_the_vectors_alone(tiny):
     settings = tiny(loss__fluency=0.1, language_model__passes=10, language_model__learning_rate=0.01, **sizes)
     prepared = prepare(toy_reviews(200), None, settings, bad_rows=BadRows(skip=False))
     torch.manual_seed(0)
-    embedding = build_embedding(prepared.vocabulary, None, settings)
+    embedding = build_embedding(prepared, settings)
     with torch.no_grad():
         embedding.free.mul_(10)
     method = build_method(settings, embedding=embedding, task=prepared.task)
@@ -33,7 +33,7 @@ def test_it_is_reproducible(tiny):
     losses = []
     for _ in range(2):
         torch.manual_seed(0)
-        embedding = build_embedding(prepared.vocabulary, None, settings)
+        embedding = build_embedding(prepared, settings)
         method = build_method(settings, embedding=embedding, task=prepared.task)
         losses.append(pretrain_language_model(method.language_model, embedding, prepared.train, settings))
     assert losses[0] == losses[1]

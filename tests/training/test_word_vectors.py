@@ -104,7 +104,7 @@ def test_the_table_starts_from_them_and_other_words_keep_what_they_have(tiny):
     settings = tiny(text__width=8)
     prepared = prepare(toy_reviews(40), None, settings, bad_rows=BadRows(skip=False))
     torch.manual_seed(0)
-    embedding = build_embedding(prepared.vocabulary, None, settings)
+    embedding = build_embedding(prepared, settings)
     before = embedding.free.detach().clone()
     start_word_vectors(embedding, prepared.train, settings)
     seen = torch.zeros(len(before), dtype=torch.bool)

@@ -8,15 +8,31 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from infocal.data.corpus import Corpus
 from infocal.evaluation.decoding import fit_threshold, least_share, select_above, select_average
 from infocal.training.inference import full_text_outputs, outputs, token_scores
 
 if TYPE_CHECKING:
-    from infocal.data.corpus import Corpus
     from infocal.methods.base import Method, Phase
     from infocal.types import Batch
 
-__all__ = ["HeldOut"]
+__all__ = ["HeldOut", "threshold_texts"]
+
+THRESHOLD_TEXTS = 4000
+
+
+def threshold_texts(dev: Corpus, train: Corpus, *, most: int = THRESHOLD_TEXTS) -> Corpus:
+    """The texts on which thresholds are fitted: the held-out ones and, ``most`` of the training ones.
+
+    Words alone, without targets and rationales. Held-out texts may be few, or by chance shorter than those that
+    come later; the training texts say how texts are in general, and selectors score both alike.
+    """
+    sample = train.subset(np.unique(np.linspace(0, len(train) - 1, num=min(most, len(train))).astype(np.int64)))
+    return Corpus(
+        ids=np.concatenate([dev.ids, sample.ids]),
+        offsets=np.concatenate([dev.offsets, dev.offsets[-1] + sample.offsets[1:]]),
+        lines=np.concatenate([dev.lines, sample.lines]),
+    )
 
 
 class HeldOut:
@@ -26,10 +42,11 @@ class HeldOut:
         method: what is trained; always judged with the weights that it has.
         corpus: the documents, with their targets.
         share: of words to select.
+        texts: those of `threshold_texts`.
     """
 
-    def __init__(self, method: Method, corpus: Corpus, share: float) -> None:
-        self.method, self.corpus, self.share = method, corpus, share
+    def __init__(self, method: Method, corpus: Corpus, *, share: float, texts: Corpus) -> None:
+        self.method, self.corpus, self.share, self.texts = method, corpus, share, texts
         self._threshold: float | None = None
 
     def judge(self, phase: Phase) -> tuple[Tensor, dict[str, Any]]:
@@ -51,8 +68,8 @@ class HeldOut:
         """(b, t): the words that inference will select, once the selector does not change any more."""
         least = least_share(self.share)
         if self._threshold is None:
-            scores = token_scores(self.method, self.corpus)
-            self._threshold = fit_threshold(scores, self.corpus.offsets, share=self.share, least=least)
+            scores = token_scores(self.method, self.texts)
+            self._threshold = fit_threshold(scores, self.texts.offsets, share=self.share, least=least)
         training = self.method.training
         values = self.method.eval().decoding_scores(batch)[batch.mask]
         self.method.train(training)

@@ -28,7 +28,7 @@ from infocal.training.checkpoint import (
     write_checkpoint,
 )
 from infocal.training.controller import RateController
-from infocal.training.held_out import HeldOut
+from infocal.training.held_out import HeldOut, threshold_texts
 from infocal.training.interrupts import stop_on_interrupt
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ class Trainer:
         self.controller = RateController(settings.select, settings.controller.gain, method.controlled_share)
         self.generator = torch.Generator().manual_seed(settings.seed)
         self.state = _Progress(phase="warm_up" if settings.training.warm_up_rounds else "joint")
-        self.held_out = HeldOut(method, dev, settings.select)
+        self.held_out = HeldOut(method, dev, share=settings.select, texts=threshold_texts(dev, train))
         self.best: dict[str, Tensor] = {}
         self.average: dict[str, Tensor] = {}
         self.reference = torch.empty(0, dtype=torch.float64)

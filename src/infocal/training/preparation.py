@@ -143,18 +143,25 @@ def encode_labelled(
     return builder.finish(vocabulary, task.target_array(targets))
 
 
-def build_embedding(vocabulary: Vocabulary, vectors: Vectors | None, settings: Settings) -> TokenEmbedding:
-    """The table of token vectors, filled with the pretrained ones where there are any."""
+def build_embedding(prepared: Prepared, settings: Settings) -> TokenEmbedding:
+    """The table of token vectors, filled with the pretrained ones where there are any.
+
+    Pretrained vectors are trained, if at all, where the training texts have a word often enough to be learned; all
+    others stay as they are.
+    """
     import torch
 
     from infocal.nn.embedding import TokenEmbedding
 
-    size = len(vocabulary)
+    size, vectors = len(prepared.vocabulary), prepared.vectors
     if vectors is None:
         return TokenEmbedding(size=size, width=settings.text.width)
-    places = torch.tensor(vocabulary.ids(vectors.words))
+    places = torch.tensor(prepared.vocabulary.ids(vectors.words))
     frozen = torch.zeros(size, dtype=torch.bool)
-    frozen[places] = not settings.text.train_vectors
+    frozen[places] = True
+    if settings.text.train_vectors:
+        seen = np.bincount(prepared.train.ids, minlength=size)
+        frozen &= torch.from_numpy(seen < settings.text.min_count)
     embedding = TokenEmbedding(size=size, width=vectors.matrix.shape[1], frozen=frozen)
     embedding.fill(places, torch.from_numpy(vectors.matrix))
     return embedding

@@ -8,6 +8,7 @@ Without the real data the same is measured on generated reviews of mixed length.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import statistics
 import subprocess
@@ -99,7 +100,7 @@ def measure_explain(data: Path, *, repeats: int = 5) -> None:
 
 
 def measure_memory() -> None:
-    """Peak memory while training at two corpus sizes, each in its own process."""
+    """Peak memory while training at three corpus sizes with the same held-out rows, each in its own process."""
     print("peak memory while training, rows and megabytes beyond what importing takes")
     script = (
         "import resource,sys,json\n"
@@ -111,11 +112,10 @@ def measure_memory() -> None:
         "import torch; torch.set_num_threads(1)\n"
         "rows=int(sys.argv[1])\n"
         "settings=load_settings('infocal',{'training.warm_up_rounds':1,'training.joint_rounds':1,"
-        "'training.least_round_steps':20,'training.most_round_steps':20,'training.dev_share':0.02})\n"
-        "def stream():\n"
-        "    base=toy_reviews(2000)\n"
-        "    for i in range(rows): yield base[i%2000]\n"
-        "prepared=prepare(stream(),None,settings,bad_rows=BadRows(skip=False))\n"
+        "'training.least_round_steps':20,'training.most_round_steps':20})\n"
+        "base=toy_reviews(2000)\n"
+        "stream=(base[i%2000] for i in range(rows))\n"
+        "prepared=prepare(stream,base[:500],settings,bad_rows=BadRows(skip=False))\n"
         "c=prepared.train\n"
         "size=sum(a.nbytes for a in (c.ids,c.offsets,c.lines,c.targets,c.gold,c.annotated))\n"
         "before=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
@@ -124,15 +124,18 @@ def measure_memory() -> None:
         "print(json.dumps({'rows':rows,'corpus':size/1e6,'prepared':before/1e3,'trained':after/1e3}))\n"
     )
     found = []
-    for rows in (2_000, 100_000):
+    for rows in (2_000, 20_000, 100_000):
         output = subprocess.run(
             [sys.executable, "-c", script, str(rows)], check=True, capture_output=True, text=True
         )
         found.append(json.loads(output.stdout))
         print("  {rows:8,} rows: encoded corpus {corpus:6.1f} MB, peak {trained:7.1f} MB".format(**found[-1]))
-    growth = found[1]["trained"] - found[0]["trained"]
-    corpus = found[1]["corpus"] - found[0]["corpus"]
-    print(f"  peak grew by {growth:.0f} MB, the encoded corpus by {corpus:.0f} MB")
+    for first, last in itertools.pairwise(found):
+        growth, corpus = (last[name] - first[name] for name in ("trained", "corpus"))
+        print(
+            f"  from {first['rows']:,} to {last['rows']:,} rows the peak grew by {growth:.0f} MB, "
+            f"the encoded corpus by {corpus:.0f} MB"
+        )
 
 
 def main() -> None:

@@ -22,13 +22,14 @@ def build(documents=DOCUMENTS, max_tokens=4, vocabulary=None):
     builder = CorpusBuilder(words, max_tokens=max_tokens, source="f.csv")
     for document in documents:
         builder.add(document)
-    vocabulary = vocabulary or Vocabulary.build(builder.counts(), min_count=1, max_words=99, unknown_buckets=3)
-    return builder, vocabulary, builder.finish(vocabulary, np.arange(len(documents)))
+    counts = builder.counts()
+    vocabulary = vocabulary or Vocabulary.build(counts, min_count=1, max_words=99, unknown_buckets=3)
+    return (builder, counts), vocabulary, builder.finish(vocabulary, np.arange(len(documents)))
 
 
 def test_counts_labels_and_cutting():
-    builder, _, corpus = build()
-    assert builder.counts() == {"good": 2, "beer": 2, ",": 1, "bad": 3, "ale": 1}
+    (builder, counts), _, corpus = build()
+    assert counts == {"good": 2, "beer": 2, ",": 1, "bad": 3, "ale": 1}
     assert builder.labels == ["a", "b", "a"]
     assert corpus.cut == 2
     assert corpus.lines.tolist() == [2, 4, -1]
@@ -74,8 +75,11 @@ def test_a_document_without_tokens_changes_nothing():
 
 
 def test_targets_must_match():
+    builder = CorpusBuilder(words, max_tokens=4, source="f.csv")
+    for document in DOCUMENTS:
+        builder.add(document)
     with pytest.raises(ValueError, match="1 targets for 3 documents"):
-        build()[0].finish(Vocabulary((), 1), np.zeros(1))
+        builder.finish(Vocabulary((), 1), np.zeros(1))
 
 
 def test_subset_and_positions():
@@ -89,6 +93,28 @@ def test_subset_and_positions():
     assert part.annotated.tolist() == [True, True]
     assert len(corpus.subset(np.array([], dtype=np.int64))) == 0
     assert flat_positions(corpus.offsets, rows).tolist() == [5, 6, 7, 8, 0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 4096])
+def test_shrinking_is_a_subset_in_the_same_memory(monkeypatch, chunk):
+    monkeypatch.setattr("infocal.data.corpus.CHUNK", chunk)
+    documents = [
+        Document(" ".join(f"w{i}" for i in range(row, row + 1 + row % 3)), "a", ((0, 2),) if row % 2 else None)
+        for row in range(20)
+    ]
+    rows = np.array([1, 2, 3, 7, 8, 11, 18])
+    corpus, again = build(documents)[2], build(documents)[2]
+    expected, memory = corpus.subset(rows), again.ids
+    found = again.shrink(rows)
+    assert found.fingerprint() == expected.fingerprint()
+    assert np.shares_memory(found.ids, memory)
+    with pytest.raises(ValueError, match="must rise"):
+        corpus.shrink(rows[::-1])
+
+
+def test_word_counts():
+    corpus = build()[2]
+    assert corpus.word_counts(20).tolist() == np.bincount(corpus.ids, minlength=20).tolist()
 
 
 def test_fingerprint_knows_every_part():

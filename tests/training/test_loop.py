@@ -37,9 +37,7 @@ def run(tiny, tmp_path):
         settings = tiny(**{**FULL, **changes})
         prepared = prepare(toy_reviews(rows), None, settings, bad_rows=BadRows(skip=False))
         torch.manual_seed(settings.seed)
-        method = build_method(
-            settings, embedding=build_embedding(prepared, settings), task=prepared.task
-        )
+        method = build_method(settings, embedding=build_embedding(prepared, settings), task=prepared.task)
         return Trainer(
             method,
             settings,

@@ -21,6 +21,9 @@ from infocal.types import Document, Span
 
 __all__ = ["Corpus", "CorpusBuilder", "flat_positions"]
 
+CHUNK = 4096
+"""Documents that are copied at a time, and so many hundred tokens: what lies beside the corpus stays small."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Corpus:
@@ -54,13 +57,34 @@ class Corpus:
 
     def subset(self, rows: NDArray[np.int64]) -> Corpus:
         """The documents of some rows, in their order; ``cut`` stays that of the whole."""
-        positions = flat_positions(self.offsets, rows)
+        return self._of(rows, in_place=False)
+
+    def shrink(self, rows: NDArray[np.int64]) -> Corpus:
+        """The same for rising rows, in the memory of this corpus, which must not be used any more."""
+        if len(rows) > 1 and np.diff(rows).min() <= 0:
+            raise ValueError("the rows to shrink to must rise")
+        return self._of(rows, in_place=True)
+
+    def word_counts(self, size: int) -> NDArray[np.int64]:
+        """(size,) how often each id occurs."""
+        return _counts(self.ids, size)
+
+    def _of(self, rows: NDArray[np.int64], *, in_place: bool) -> Corpus:
+        offsets = np.concatenate([[0], np.cumsum(self.lengths[rows])]).astype(np.int64)
+
+        def gathered(values: NDArray[Any]) -> NDArray[Any]:
+            found = values if in_place else np.empty(offsets[-1], dtype=values.dtype)
+            for start in range(0, len(rows), CHUNK):
+                end = min(start + CHUNK, len(rows))
+                found[offsets[start] : offsets[end]] = values[flat_positions(self.offsets, rows[start:end])]
+            return found[: offsets[-1]]
+
         return Corpus(
-            ids=self.ids[positions],
-            offsets=np.concatenate([[0], np.cumsum(self.lengths[rows])]).astype(np.int64),
+            ids=gathered(self.ids),
+            offsets=offsets,
             lines=self.lines[rows],
             targets=None if self.targets is None else self.targets[rows],
-            gold=None if self.gold is None else self.gold[positions],
+            gold=None if self.gold is None else gathered(self.gold),
             annotated=None if self.annotated is None else self.annotated[rows],
             cut=self.cut,
         )
@@ -100,6 +124,14 @@ def flat_positions(offsets: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArr
     ends = np.cumsum(lengths)
     total = int(ends[-1]) if len(ends) else 0
     return np.repeat(starts - (ends - lengths), lengths) + np.arange(total)
+
+
+def _counts(ids: NDArray[np.int32], size: int) -> NDArray[np.int64]:
+    """(size,) how often each id occurs; numpy widens what it counts, so it gets a part at a time."""
+    counted = np.zeros(size, dtype=np.int64)
+    for start in range(0, len(ids), 100 * CHUNK):
+        counted += np.bincount(ids[start : start + 100 * CHUNK], minlength=size)
+    return counted
 
 
 class _Words(dict[str, int]):
@@ -161,7 +193,7 @@ class CorpusBuilder:
     def counts(self) -> dict[str, int]:
         """How often each normalised word was seen."""
         words = self._words.normalised
-        counted = np.bincount(np.array(self._ids, dtype=np.int32), minlength=len(words))
+        counted = _counts(np.frombuffer(self._ids, dtype=np.int32), len(words))
         return dict(zip(words, counted.tolist(), strict=True))
 
     @property
@@ -170,7 +202,9 @@ class CorpusBuilder:
         return np.array(self._lines, dtype=np.int32)
 
     def finish(self, vocabulary: Vocabulary, targets: NDArray[Any] | None = None) -> Corpus:
-        """The corpus of all documents added, in the ids of ``vocabulary``.
+        """The corpus of all documents added, in the ids of ``vocabulary`` and in the memory of the builder.
+
+        It can be finished once; its counts are gone then.
 
         Args:
             vocabulary: the words and their ids.
@@ -179,15 +213,19 @@ class CorpusBuilder:
         if targets is not None and len(targets) != len(self):
             raise ValueError(f"{len(targets)} targets for {len(self)} documents")
         table = np.array(vocabulary.ids(self._words.normalised), dtype=np.int32)
-        provisional = np.array(self._ids, dtype=np.int32)
+        ids = np.frombuffer(self._ids, dtype=np.int32)
+        for start in range(0, len(ids), 100 * CHUNK):
+            ids[start : start + 100 * CHUNK] = table[ids[start : start + 100 * CHUNK]]
+        gold = np.frombuffer(self._gold, dtype=bool)
+        del self._ids, self._gold
         annotated = np.array(self._annotated, dtype=bool)
         known = bool(annotated.any())
         return Corpus(
-            ids=table[provisional],
+            ids=ids,
             offsets=np.array(self._offsets, dtype=np.int64),
             lines=self.lines,
             targets=targets,
-            gold=np.frombuffer(bytes(self._gold), dtype=bool) if known else None,
+            gold=gold if known else None,
             annotated=annotated if known else None,
             cut=self._cut,
         )

@@ -70,9 +70,7 @@ def fit_threshold(scores: ArrayLike, offsets: ArrayLike, *, share: float, least:
     return fit_thresholds(scores, offsets, wanted=[(share, least)])[0]
 
 
-def fit_thresholds(
-    scores: ArrayLike, offsets: ArrayLike, *, wanted: Sequence[tuple[float, float]]
-) -> list[float]:
+def fit_thresholds(scores: ArrayLike, offsets: ArrayLike, *, wanted: Sequence[tuple[float, float]]) -> list[float]:
     """The same for several pairs of a share and what a document keeps in any case; scores are sorted once.
 
     The best tokens of a document are selected whatever the threshold, so only the others are counted out.

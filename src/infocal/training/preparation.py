@@ -93,10 +93,12 @@ def prepare(
         [task.encode(label, source=source, line=line) for label, line in zip(labels, lines, strict=True)]
     )
     vocabulary, vectors = _vocabulary(builder.counts(), settings)
-    corpus = replace(builder.finish(vocabulary).subset(keep), targets=targets)
+    corpus = replace(builder.finish(vocabulary).shrink(keep), targets=targets)
+    del builder
     if dev_documents is None:
         rows, held = split_rows(targets, share=settings.training.dev_share, seed=settings.seed, stratify=True)
-        train, dev = corpus.subset(rows), corpus.subset(held)
+        dev = corpus.subset(held)
+        train = corpus.shrink(rows)
     else:
         train = corpus
         dev = encode_labelled(
@@ -160,7 +162,7 @@ def build_embedding(prepared: Prepared, settings: Settings) -> TokenEmbedding:
     frozen = torch.zeros(size, dtype=torch.bool)
     frozen[places] = True
     if settings.text.train_vectors:
-        seen = np.bincount(prepared.train.ids, minlength=size)
+        seen = prepared.train.word_counts(size)
         frozen &= torch.from_numpy(seen < settings.text.min_count)
     embedding = TokenEmbedding(size=size, width=vectors.matrix.shape[1], frozen=frozen)
     embedding.fill(places, torch.from_numpy(vectors.matrix))

@@ -47,7 +47,7 @@ def pretrain_language_model(
     choices = settings.language_model
     generator = torch.Generator().manual_seed(settings.seed)
     rng = np.random.default_rng([settings.seed, 1])
-    frequency = torch.from_numpy(np.bincount(corpus.ids, minlength=len(embedding.places)).astype(np.float32))
+    frequency = torch.from_numpy(corpus.word_counts(len(embedding.places)).astype(np.float32))
     model.requires_grad_(True)
     optimizer = torch.optim.Adam(model.parameters(), lr=choices.learning_rate)
     total, batches = 0.0, 0

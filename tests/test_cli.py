@@ -394,6 +394,13 @@ class TestExplain:
         assert done.returncode == 2
         assert "nothing to explain" in done.stderr
 
+    def test_an_ending_that_means_nothing_is_a_usage_error(self, model, tmp_path):
+        result = run("explain", model, "a text", "--out", tmp_path / "page.pdf")
+        assert result.exit_code == 2
+        assert "--out ends in .pdf; known are .htm, .html, .json" in result.stderr
+        assert not list(tmp_path.iterdir())
+        assert run("explain", model, "a text", "--out", tmp_path / "a.log", "--format", "text").exit_code == 0
+
     def test_texts_and_input_together_are_a_usage_error(self, folder, model):
         assert run("explain", model, "text", "--input", folder / "lines.txt").exit_code == 2
 

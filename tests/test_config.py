@@ -29,7 +29,7 @@ def test_recipes_extend_and_changes_come_last(tmp_path):
         ("loss.imitatoin=1", "did you mean 'imitation'"),
         ("lose.imitation=1", "did you mean 'loss'"),
         ("encoder.kind=cnn", "rcnn"),
-        ("select=1.5", "select"),
+        ("select=1.5", "select is 1.5; allowed: a share of words between 0 and 1"),
         ("loss=3", "group of settings"),
         ("training.clip", "name=value"),
         ("training.learning_rate=.nan", "finite"),

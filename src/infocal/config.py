@@ -358,6 +358,10 @@ def _explain(error: ValidationError) -> str:
             lines.append(_unknown(name, names[-1], _fields_at(names[:-1])))
         elif problem["type"] == "missing":
             lines.append(f"{name} is missing")
+        elif name == "select":
+            lines.append(
+                f"select is {problem['input']!r}; allowed: a share of words between 0 and 1, e.g. 0.15"
+            )
         else:
             lines.append(f"{name} is {problem['input']!r}: {problem['msg']}")
     return "; ".join(dict.fromkeys(lines))

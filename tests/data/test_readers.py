@@ -236,7 +236,8 @@ BAD_JSON = [
     (b'{"text": " \\n\\t\\u3000", "label": "a"}', "the text is empty"),
     (b'{"text": "a\\ud800", "label": "a"}', r"lone surrogate U\+D800 at 1"),
     (b'{"text": "a\\u0000", "label": "a"}', "NUL character at 1"),
-    (b'{"text": "x", ', r"the line is not JSON \(.*at column 14\)"),
+    (b'{"text": "x", ', r"the line is no usable JSON \(.*at column 14\)"),
+    (b'{"text": "x", "label": "a", "text": "y"}', r"\(a name stands twice in it: 'text'\)"),
     (b"[1, 2]", r"not a JSON object but \[1, 2\]"),
     (b'"text"', "not a JSON object but 'text'"),
     (b'{"text": "\xff", "label": "a"}', "byte 0xff at position 10"),
@@ -260,6 +261,22 @@ def test_bad_json_rows(file, row, message):
     documents = list(read_documents(path, bad_rows=bad_rows))
     assert [document.text for document in documents] == ["one", "three"]
     assert bad_rows.count == 1
+
+
+@pytest.mark.parametrize("row", ['"never closed,a', 'three,"a'])
+def test_a_quotation_mark_that_is_never_closed_swallows_nothing_in_silence(file, row):
+    path = file(f"text,label\none,a\n{row}\nfour,b\nfive,b\n", "a.csv")
+    with pytest.raises(DataError, match="line 3: a quotation mark is opened and never closed"):
+        read(path)
+    bad_rows = BadRows(skip=True)
+    assert [document.text for document in read_documents(path, bad_rows=bad_rows)] == ["one"]
+    assert bad_rows.count == 1
+
+
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_a_closed_quotation_mark_at_the_end_is_none_of_that(file, end):
+    documents = read(file(f'text,label\none,a\n"two\nlines","b"{end}', "a.csv"))
+    assert [document.text for document in documents] == ["one", "two\nlines"]
 
 
 def test_messages_are_short(file):

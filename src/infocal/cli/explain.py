@@ -19,7 +19,15 @@ if TYPE_CHECKING:
 
 __all__ = ["explain"]
 
-STYLES = {".html": "html", ".htm": "html", ".json": "json", ".jsonl": "json", ".ndjson": "json"}
+STYLES = {
+    "": "text",
+    ".txt": "text",
+    ".html": "html",
+    ".htm": "html",
+    ".json": "json",
+    ".jsonl": "json",
+    ".ndjson": "json",
+}
 
 
 @click.command(
@@ -58,6 +66,7 @@ def explain(
 ) -> None:
     """Explain TEXTs, the rows of a file, or the lines of stdin."""
     _check_source(texts, source)
+    style = style or _style_of(out)
     from infocal.data.readers import BadRows
     from infocal.rationalizer import load
 
@@ -66,13 +75,18 @@ def explain(
     explanations = load(model).explain_documents(
         documents, full_text=full_text, bad_rows=bad_rows, source=place, **choice
     )
-    _deliver(explanations, style or _style_of(out), out, title=f"{model.name}: {place}")
+    _deliver(explanations, style, out, title=f"{model.name}: {place}")
     if note := bad_rows.summary():
         Voice().tell(note)
 
 
 def _style_of(out: Path | None) -> str:
-    return "text" if out is None else STYLES.get(out.suffix.lower(), "text")
+    ending = "" if out is None else out.suffix.lower()
+    if ending not in STYLES:
+        raise click.UsageError(
+            f"--out ends in {ending}; known are {', '.join(sorted(filter(None, STYLES)))}; or say --format"
+        )
+    return STYLES[ending]
 
 
 def _check_source(texts: tuple[str, ...], source: Path | None) -> None:

@@ -119,6 +119,7 @@ class _Lines:
         self.number = 0
         self.start = 1
         self.broken = False
+        self.ended = False
 
     def begin(self) -> None:
         """A new row starts with the next line."""
@@ -134,6 +135,7 @@ class _Lines:
                 self._bad_rows.report(problem)
             # The broken row is dropped later, but its quotation marks must still be seen.
             yield line.decode("utf-8", errors="replace")
+        self.ended = True
 
 
 def _physical_lines(stream: BinaryIO) -> Iterator[bytes]:
@@ -189,6 +191,11 @@ def _csv_rows(lines: _Lines, suffix: str, bad_rows: BadRows, source: str) -> Ite
         except csv.Error as error:
             bad_rows.report(DataError(str(error), allowed="quoted CSV", source=source, line=lines.start))
             row = []
+        if row and lines.ended:  # a row that is whole is given before the end is looked for
+            found = f"a quotation mark is opened and never closed: {shown(row[-1])}"
+            allowed = "a closing mark, or no mark at the beginning of the field"
+            bad_rows.report(DataError(found, allowed=allowed, source=source, line=lines.start))
+            return
         # The header's own line is judged by the caller: without it nothing can be read.
         if row and (not lines.broken or lines.start == 1):
             yield lines.start, row
@@ -237,14 +244,24 @@ def _json_object(line: bytes, source: str, number: int) -> dict[str, Any]:
         raise problem
     text = line.decode("utf-8").strip()
     try:
-        record = json.loads(text)
+        record = json.loads(text, object_pairs_hook=_object)
     except (ValueError, RecursionError) as error:
         why = f"{error.msg} at column {error.colno}" if isinstance(error, json.JSONDecodeError) else str(error)
-        found = f"the line is not JSON ({why}): {shown(text)}"
-        raise DataError(found, allowed="one JSON object a line", source=source, line=number) from error
+        found = f"the line is no usable JSON ({why}): {shown(text)}"
+        allowed = "one JSON object a line, each name once"
+        raise DataError(found, allowed=allowed, source=source, line=number) from error
     if not isinstance(record, dict):
         found = f"the line is not a JSON object but {shown(record)}"
         raise DataError(found, allowed="one JSON object a line", source=source, line=number)
+    return record
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    record = dict(pairs)
+    if len(record) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = [name for name in record if names.count(name) > 1]
+        raise ValueError(f"a name stands twice in it: {shown_list(twice)}")
     return record
 
 

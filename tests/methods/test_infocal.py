@@ -215,8 +215,11 @@ def test_attribution_is_the_norm_of_the_margins_gradient(tiny, network, batch):
 def test_attribution_leaves_the_mode_of_the_network_alone(tiny, network, batch):
     method = network(tiny())
     method.train()
+    wanting = [parameter.requires_grad for parameter in method.parameters()]
     method.attribution(batch)
     assert method.training and method.guider.training
+    assert [parameter.requires_grad for parameter in method.parameters()] == wanting
+    assert all(parameter.grad is None for parameter in method.parameters())
 
 
 def test_scores_have_objectives_too(tiny, network, batch):

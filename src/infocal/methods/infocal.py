@@ -12,7 +12,7 @@ from infocal.losses.fluency import fused_lasso, language_model_cost
 from infocal.losses.information import guider_information, selection_information
 from infocal.losses.supervision import rationale_supervision
 from infocal.methods.base import Conditions, Method, Player, Step
-from infocal.methods.parts import build_selector, encoder_sizes, input_dropout, only, targets_of
+from infocal.methods.parts import build_selector, encoder_sizes, input_dropout, only, standing_still, targets_of
 from infocal.nn.discriminator import Discriminator
 from infocal.nn.embedding import TokenEmbedding
 from infocal.nn.gates import sample_gate
@@ -161,15 +161,10 @@ class InfoCal(Method):
         Returns:
             (b, t), no gradient, 0 on padding; dropout and sampling are off.
         """
-        training = self.training
-        self.eval()
-        try:
-            with torch.enable_grad():
-                vectors = self.embedding(batch.ids).detach().requires_grad_(True)
-                margin = self.task.margin(self.head(self.guider(vectors, batch.mask).sample))
-                (gradient,) = torch.autograd.grad(margin.sum(), vectors)
-        finally:
-            self.train(training)
+        vectors = self.embedding(batch.ids).detach().requires_grad_(True)
+        with standing_still(self.guider, self.head), torch.enable_grad():
+            margin = self.task.margin(self.head(self.guider(vectors, batch.mask).sample))
+            (gradient,) = torch.autograd.grad(margin.sum(), vectors)
         if self.settings.loss.calibration_attribution == "effect":
             return effect(gradient, vectors.detach(), batch.mask)
         norm: Tensor = gradient.norm(dim=-1) * batch.mask

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import torch
@@ -22,6 +24,7 @@ __all__ = [
     "input_dropout",
     "only",
     "own_settings",
+    "standing_still",
     "targets_of",
 ]
 
@@ -68,6 +71,22 @@ def input_dropout(settings: Settings) -> nn.Module:
 def only(vectors: Tensor, selected: Tensor, mask: Tensor) -> Tensor:
     """The vectors (b, t, d) where ``selected`` (b, t) is True on a real token, exact zeros elsewhere."""
     return torch.where((selected & mask).unsqueeze(-1), vectors, 0.0)
+
+
+@contextmanager
+def standing_still(*modules: nn.Module) -> Iterator[None]:
+    """Dropout is off and parameters want no gradient, so that one of the inputs costs no more than that."""
+    training = [module.training for module in modules]
+    wanting = [p for module in modules for p in module.parameters() if p.requires_grad]
+    try:
+        for module in modules:
+            module.eval().requires_grad_(False)
+        yield
+    finally:
+        for parameter in wanting:
+            parameter.requires_grad_(True)
+        for module, mode in zip(modules, training, strict=True):
+            module.train(mode)
 
 
 def targets_of(batch: Batch) -> Tensor:

@@ -1,4 +1,6 @@
-"""What many tests share: tiny settings, a tiny network, a tiny batch."""
+"""What many tests share: tiny settings, network and batch, a corpus whose evidence is known, a crash."""
+
+import random
 
 import numpy as np
 import pytest
@@ -8,7 +10,8 @@ from infocal.config import load_settings
 from infocal.methods import build_method
 from infocal.nn.embedding import TokenEmbedding
 from infocal.tasks import Classification, Regression
-from infocal.types import Batch
+from infocal.training.tracking import Tracker
+from infocal.types import Batch, Document
 
 TINY = {
     "text.width": 12,
@@ -71,3 +74,44 @@ def batch():
         gold=gold,
         annotated=torch.tensor([True, True, False, True, False]),
     )
+
+
+FILLER = tuple("the a of and in on at we they it was had went came saw table door road".split())  # noqa: SIM905
+PHRASES = {
+    "yes": ["truly wonderful supper", "quite splendid supper", "wonderful splendid dinner"],
+    "no": ["truly dreadful supper", "quite horrid supper", "dreadful horrid dinner"],
+}
+
+
+@pytest.fixture(scope="session")
+def suppers():
+    """Make documents whose label hangs on one phrase, which is their rationale."""
+
+    def make(count, seed):
+        generator = random.Random(seed)
+        documents = []
+        for row in range(count):
+            label = "yes" if row % 2 else "no"
+            before, after = ([generator.choice(FILLER) for _ in range(generator.randint(3, 9))] for _ in range(2))
+            phrase = generator.choice(PHRASES[label])
+            start = len(" ".join(before)) + 1
+            text = " ".join([*before, phrase, *after])
+            documents.append(Document(text, label, ((start, start + len(phrase)),), row))
+        return documents
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def stop_at():
+    """Make a tracker that dies at a given step, as a crash would."""
+
+    class StopAt(Tracker):
+        def __init__(self, step):
+            self.step = step
+
+        def advance(self, *, step, phase, tokens):
+            if step == self.step:
+                raise RuntimeError("crash")
+
+    return StopAt

@@ -1,7 +1,5 @@
 """A tiny known corpus: the label hangs on one phrase, and the model must find it without being told."""
 
-import random
-
 import pytest
 
 from infocal.config import load_settings
@@ -9,28 +7,9 @@ from infocal.fitting import fit
 from infocal.rationalizer import load
 from infocal.types import Document
 
-FILLER = tuple("the a of and in on at we they it was had went came saw table door road".split())  # noqa: SIM905
-PHRASES = {
-    "yes": ["truly wonderful supper", "quite splendid supper", "wonderful splendid dinner"],
-    "no": ["truly dreadful supper", "quite horrid supper", "dreadful horrid dinner"],
-}
-
-
-def corpus(count, seed):
-    generator = random.Random(seed)
-    documents = []
-    for row in range(count):
-        label = "yes" if row % 2 else "no"
-        before, after = ([generator.choice(FILLER) for _ in range(generator.randint(3, 9))] for _ in range(2))
-        phrase = generator.choice(PHRASES[label])
-        start = len(" ".join(before)) + 1
-        text = " ".join([*before, phrase, *after])
-        documents.append(Document(text, label, ((start, start + len(phrase)),), row))
-    return documents
-
 
 @pytest.fixture(scope="module")
-def model():
+def model(suppers):
     changes = {
         "text.width": 24,
         "encoder.hidden_width": 24,
@@ -41,11 +20,11 @@ def model():
         "training.warm_up_rounds": 3,
         "training.joint_rounds": 4,
     }
-    return fit(corpus(500, 0), load_settings("infocal", changes, select=0.2))
+    return fit(suppers(500, 0), load_settings("infocal", changes, select=0.2))
 
 
-def test_it_reaches_its_bar(model):
-    scores = model.evaluate(corpus(200, 1))
+def test_it_reaches_its_bar(model, suppers):
+    scores = model.evaluate(suppers(200, 1))
     assert scores["accuracy"] >= 0.97
     assert scores["rationale"]["f1"] >= 0.7
     assert scores["selected"] == pytest.approx(0.2, rel=0.15)
@@ -56,8 +35,8 @@ def test_it_reaches_its_bar(model):
     assert {"precision", "recall", "f1", "iou_f1", "auprc", "n"} <= scores["rationale"].keys()
 
 
-def test_a_saved_model_says_the_same_elsewhere(model, tmp_path):
-    texts = [document.text for document in corpus(40, 2)]
+def test_a_saved_model_says_the_same_elsewhere(model, tmp_path, suppers):
+    texts = [document.text for document in suppers(40, 2)]
     model.save(tmp_path / "model")
     again = load(tmp_path / "model")
     assert [e.to_dict() for e in again.explain(texts)] == [e.to_dict() for e in model.explain(texts)]
@@ -76,11 +55,11 @@ def test_explanations_are_ranges_of_the_readers_own_text(model):
     assert explanation.share == sum(explanation.selected) / len(explanation.tokens)
 
 
-def test_changing_an_unselected_word_with_the_mask_fixed_changes_nothing(model):
+def test_changing_an_unselected_word_with_the_mask_fixed_changes_nothing(model, suppers):
     from infocal.data.corpus import CorpusBuilder
     from infocal.training.inference import outputs
 
-    document = corpus(1, 5)[0]
+    document = suppers(1, 5)[0]
     (explanation,) = model.explain(document.text)
     words = [document.text[a:b] for a, b in explanation.tokens]
     changed = " ".join(w if s else "river" for w, s in zip(words, explanation.selected, strict=True))
@@ -94,7 +73,7 @@ def test_changing_an_unselected_word_with_the_mask_fixed_changes_nothing(model):
     assert (answers[0] == answers[1]).all()
 
 
-def test_supervision_learns_from_marked_rows():
+def test_supervision_learns_from_marked_rows(suppers):
     changes = {
         "text.width": 16,
         "encoder.hidden_width": 16,
@@ -107,5 +86,5 @@ def test_supervision_learns_from_marked_rows():
     found = []
     for weight in (0.0, 5.0):
         settings = load_settings("infocal", {**changes, "loss.rationale_supervision": weight}, select=0.2)
-        found.append(fit(corpus(300, 0), settings).evaluate(corpus(100, 1))["rationale"]["f1"])
+        found.append(fit(suppers(300, 0), settings).evaluate(suppers(100, 1))["rationale"]["f1"])
     assert found[1] > max(0.9, found[0])

@@ -1,6 +1,5 @@
 """Attention, L2X and CAR: what each objective may move, that nothing leaks past the mask, and that they learn."""
 
-import random
 from dataclasses import replace
 
 import numpy as np
@@ -22,8 +21,6 @@ from infocal.rationalizer import load
 from infocal.tasks import Classification
 from infocal.training.loop import Trainer
 from infocal.training.preparation import build_embedding, prepare
-from infocal.training.tracking import Tracker
-from infocal.types import Document
 
 METHODS = ["attention", "l2x", "car"]
 TINY = {
@@ -334,43 +331,11 @@ def test_doubt_is_what_is_left_of_the_discriminators_belief():
     torch.testing.assert_close(doubt(logits), 1 - torch.sigmoid(logits))
 
 
-FILLER = tuple("the a of and in on at we they it was had went came saw table door road".split())  # noqa: SIM905
-PHRASES = {
-    "yes": ["truly wonderful supper", "quite splendid supper", "wonderful splendid dinner"],
-    "no": ["truly dreadful supper", "quite horrid supper", "dreadful horrid dinner"],
-}
-
-
-def reviews(count, seed):
-    generator = random.Random(seed)
-    documents = []
-    for row in range(count):
-        label = "yes" if row % 2 else "no"
-        before, after = ([generator.choice(FILLER) for _ in range(generator.randint(3, 9))] for _ in range(2))
-        phrase = generator.choice(PHRASES[label])
-        start = len(" ".join(before)) + 1
-        documents.append(
-            Document(" ".join([*before, phrase, *after]), label, ((start, start + len(phrase)),), row)
-        )
-    return documents
-
-
-class StopAt(Tracker):
-    """Dies at a given step, as a crash would."""
-
-    def __init__(self, step):
-        self.step = step
-
-    def advance(self, *, step, phase, tokens):
-        if step == self.step:
-            raise RuntimeError("crash")
-
-
 @pytest.mark.parametrize("step", [3, 7])
 @pytest.mark.parametrize("method", METHODS)
-def test_a_crash_in_either_phase_then_resume_gives_the_same_weights(tmp_path, method, step):
+def test_a_crash_in_either_phase_then_resume_gives_the_same_weights(tmp_path, method, step, suppers, stop_at):
     settings = settings_of(method)
-    prepared = prepare(reviews(100, 0), None, settings, bad_rows=BadRows(skip=False))
+    prepared = prepare(suppers(100, 0), None, settings, bad_rows=BadRows(skip=False))
 
     def run(name, trackers=(), *, resume=False):
         torch.manual_seed(0)
@@ -382,13 +347,13 @@ def test_a_crash_in_either_phase_then_resume_gives_the_same_weights(tmp_path, me
 
     whole = run("whole")
     with pytest.raises(RuntimeError, match="crash"):
-        run("parts", [StopAt(step)])
+        run("parts", [stop_at(step)])
     resumed = run("parts", resume=True)
     assert all(torch.equal(whole[name], resumed[name]) for name in whole)
 
 
 @pytest.fixture(scope="module", params=METHODS)
-def model(request):
+def model(request, suppers):
     torch.set_num_threads(1)
     sizes = {"text.width": 24, "encoder.hidden_width": 24, "training.batch_documents": 32}
     schedule = {
@@ -397,19 +362,19 @@ def model(request):
         "training.warm_up_rounds": 3,
         "training.joint_rounds": {"attention": 4, "l2x": 3, "car": 2}[request.param],
     }
-    return fit(reviews(500, 0), load_settings(None, {**sizes, **schedule}, method=request.param, select=0.2))
+    return fit(suppers(500, 0), load_settings(None, {**sizes, **schedule}, method=request.param, select=0.2))
 
 
-def test_it_learns_what_decides_and_shows_it(model):
-    scores = model.evaluate(reviews(200, 1))
+def test_it_learns_what_decides_and_shows_it(model, suppers):
+    scores = model.evaluate(suppers(200, 1))
     assert scores["full_text"]["accuracy"] >= 0.95
     assert scores["accuracy"] >= 0.7
     assert scores["rationale"]["f1"] >= 0.4  # words at random: 0.2
     assert scores["selected"] == pytest.approx(0.2, rel=0.15)
 
 
-def test_a_saved_model_says_the_same(model, tmp_path):
-    texts = [document.text for document in reviews(20, 2)]
+def test_a_saved_model_says_the_same(model, tmp_path, suppers):
+    texts = [document.text for document in suppers(20, 2)]
     model.save(tmp_path / "model")
     again = load(tmp_path / "model")
     assert again.settings.method == model.settings.method

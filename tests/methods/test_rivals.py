@@ -18,7 +18,6 @@ from infocal.rationalizer import load
 from infocal.tasks import Classification
 from infocal.training.loop import Trainer
 from infocal.training.preparation import build_embedding, prepare
-from infocal.training.tracking import Tracker
 from infocal.types import Batch, Document
 
 TINY = {
@@ -279,17 +278,6 @@ def test_a_multiplier_follows_the_moving_average_and_prices_the_share(rival, bat
     assert price == pytest.approx(0.5 * math.exp(method.own.multiplier_rate * excess), rel=1e-4)
 
 
-class StopAt(Tracker):
-    """Dies at a given step, as a crash would."""
-
-    def __init__(self, step):
-        self.step = step
-
-    def advance(self, *, step, phase, tokens):
-        if step == self.step:
-            raise RuntimeError("crash")
-
-
 def trainer(variant, path, trackers=()):
     settings = settings_of(variant)
     prepared = prepare(toy_reviews(100), None, settings, bad_rows=BadRows(skip=False))
@@ -301,11 +289,11 @@ def trainer(variant, path, trackers=()):
 
 
 @every_variant
-def test_a_crash_then_resume_gives_the_same_state(variant, tmp_path):
+def test_a_crash_then_resume_gives_the_same_state(variant, tmp_path, stop_at):
     whole = trainer(variant, tmp_path / "whole")
     whole.run()
     with pytest.raises(RuntimeError, match="crash"):
-        trainer(variant, tmp_path / "parts", [StopAt(7)]).run()
+        trainer(variant, tmp_path / "parts", [stop_at(7)]).run()
     resumed = trainer(variant, tmp_path / "parts")
     resumed.run(resume=True)
     one, other = whole.method.state_dict(), resumed.method.state_dict()

@@ -59,17 +59,6 @@ def same(one, other):
     return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
 
 
-class StopAt(Tracker):
-    """Dies at a given step, as a crash would."""
-
-    def __init__(self, step):
-        self.step = step
-
-    def advance(self, *, step, phase, tokens):
-        if step == self.step:
-            raise RuntimeError("crash")
-
-
 def test_the_same_seed_gives_the_same_weights_bit_for_bit(run):
     first, second, third = run(), run(name="b"), run(name="c", seed=1)
     for trainer in (first, second, third):
@@ -79,10 +68,10 @@ def test_the_same_seed_gives_the_same_weights_bit_for_bit(run):
 
 
 @pytest.mark.parametrize("step", [2, 5, 9, 14])
-def test_a_crash_at_any_step_then_resume_gives_the_same_weights(run, tmp_path, step):
+def test_a_crash_at_any_step_then_resume_gives_the_same_weights(run, tmp_path, step, stop_at):
     whole = run(name="whole", trackers=[MetricsFile(tmp_path / "whole.jsonl")])
     expected = whole.run()
-    crashed = run(trackers=[StopAt(step), MetricsFile(tmp_path / "parts.jsonl")])
+    crashed = run(trackers=[stop_at(step), MetricsFile(tmp_path / "parts.jsonl")])
     with pytest.raises(RuntimeError, match="crash"):
         crashed.run()
     resumed = run(trackers=[MetricsFile(tmp_path / "parts.jsonl")])
@@ -364,11 +353,11 @@ def test_a_settled_round_is_kept_only_if_it_is_no_worse(run, monkeypatch, worse,
 
 
 @pytest.mark.parametrize("into", [1, 3, 5])
-def test_a_crash_while_settling_then_resume_gives_the_same_weights(run, into):
+def test_a_crash_while_settling_then_resume_gives_the_same_weights(run, into, stop_at):
     whole = run(name="whole", **SETTLE)
     step = whole._total_steps() - 5 + into
     whole.run()
-    crashed = run(trackers=[StopAt(step)], **SETTLE)
+    crashed = run(trackers=[stop_at(step)], **SETTLE)
     with pytest.raises(RuntimeError, match="crash"):
         crashed.run()
     assert crashed.state.phase == "settle"

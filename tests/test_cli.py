@@ -10,13 +10,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from click.testing import CliRunner
 
 from infocal.cli import main
 from infocal.cli.failures import EXIT_CODES
-from infocal.cli.options import DECODERS
+from infocal.cli.options import DECODERS, METHODS
 from infocal.config import load_settings
 from infocal.data.toy import toy_reviews, toy_scores, write_toy
 
@@ -93,6 +94,46 @@ class TestTrain:
         assert "--resume" in result.stderr
         assert "--overwrite" in result.stderr
         assert (copied / "model.json").read_bytes() == before
+
+    def test_leftovers_of_a_kill_do_not_stand_in_the_way(self, folder, tmp_path):
+        process = subprocess.Popen([sys.executable, "-c", ""])
+        process.wait()
+        out = tmp_path / "model"
+        out.mkdir()
+        (out / f".checkpoint.safetensors.{process.pid}.partial").write_bytes(b"half")
+        result = run("train", folder / "train.jsonl", "--out", out, "--resume", *TINY)
+        assert result.exit_code == 0, result.output
+        assert not list(out.glob(".*"))
+
+    def test_a_run_killed_before_it_saved_anything_is_no_finished_one(self, folder, copied, monkeypatch):
+        from infocal.training.loop import Trainer
+
+        def dies(trainer, stop):
+            raise MemoryError
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Trainer, "_round", dies)
+            words = ("train", folder / "train.jsonl", "--out", copied, "--seed", 7, *TINY)
+            assert run(*words, "--overwrite").exit_code != 0
+        assert json.loads((copied / "model.json").read_text())["settings"]["seed"] == 0
+        result = run(*words, "--resume")
+        assert result.exit_code == 0, result.output
+        assert json.loads((copied / "model.json").read_text())["settings"]["seed"] == 7
+
+    def test_the_record_says_where_the_data_came_from(self, model):
+        data = json.loads((model / "model.json").read_text())["record"]["data"]
+        assert data["source"] == "train.jsonl"
+        assert data["held_out_source"] == "a part of the same"
+        assert data["columns"] == {"text": "text", "label": "label"}
+
+    def test_a_rationale_column_of_another_kind_can_be_left_alone(self, tmp_path):
+        rows = [f"it is {w},{w},because it is {w}" for w in ("good", "bad") for _ in range(10)]
+        (tmp_path / "a.csv").write_text("\n".join(["text,label,rationale", *rows]), encoding="utf-8")
+        words = ("train", tmp_path / "a.csv", "--out", tmp_path / "model", *TINY)
+        result = run(*words)
+        assert result.exit_code == 3
+        assert "--rationale '' leaves the column alone" in result.stderr
+        assert run(*words, "--rationale", "").exit_code == 0
 
     def test_resuming_a_finished_run_does_nothing(self, folder, copied):
         before = (copied / "model.json").read_bytes()
@@ -285,6 +326,12 @@ class TestEvaluate:
 
         assert decoding.DECODERS == DECODERS
 
+    def test_methods_are_those_of_the_package(self):
+        from infocal.config import Settings
+        from infocal.methods import METHODS as built
+
+        assert set(METHODS) == set(built) == set(get_args(Settings.model_fields["method"].annotation))
+
 
 class TestSlips:
     ROWS = "text,label\n" + "".join(f"word{n % 7} is here,{n % 4 + 0.5}\n" for n in range(40))
@@ -394,6 +441,17 @@ class TestExplain:
         assert done.returncode == 2
         assert "nothing to explain" in done.stderr
 
+    def test_lines_join_explanations_to_their_rows(self, model, tmp_path):
+        (tmp_path / "some.csv").write_text("text\na fine battery\n \nit died at noon\n", encoding="utf-8")
+        result = run("explain", model, "--input", tmp_path / "some.csv", "--format", "json", "--skip-bad")
+        assert [json.loads(line)["line"] for line in result.stdout.splitlines()] == [2, 4]
+
+    def test_a_text_that_is_not_utf8_is_bad_input(self, model):
+        result = run("explain", model, "caf\udce9 battery", "fine battery")
+        assert result.exit_code == 3
+        assert "TEXT 1: the text holds the lone surrogate" in result.stderr
+        assert run("explain", model, "caf\udce9 battery", "fine battery", "--skip-bad").exit_code == 0
+
     def test_an_ending_that_means_nothing_is_a_usage_error(self, model, tmp_path):
         result = run("explain", model, "a text", "--out", tmp_path / "page.pdf")
         assert result.exit_code == 2
@@ -420,7 +478,7 @@ class TestModelFolder:
         result = run("info", model)
         assert result.exit_code == 0
         assert "InfoCal model card" in result.stdout
-        assert "parameters, model format 2" in result.stdout
+        assert "parameters, model format 3" in result.stdout
 
     def test_info_as_json(self, model):
         from safetensors.numpy import load_file

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from infocal.decoding import DECODERS, Decoding, fit_decoding, suggest_span_cost
+from infocal.decoding import DECODERS, Decoding, ScoredTexts, fit_decoding, suggest_span_cost
 from infocal.errors import ModelError, SettingsError
 
 
@@ -44,9 +44,44 @@ def test_equal_shares_are_equal_and_average_ones_are_not(scored):
 def test_it_survives_json(scored):
     scores, offsets, breaks = scored
     decoding = fit_decoding(scores, offsets, share=0.17, breaks=breaks)
-    assert Decoding.from_json(json.loads(json.dumps(decoding.to_json()))) == decoding
+    assert Decoding.from_json(json.loads(json.dumps(decoding.to_json())), decoding.texts) == decoding
     with pytest.raises(ModelError, match="damaged"):
-        Decoding.from_json({"share": "much"})
+        Decoding.from_json({"share": "much"}, decoding.texts)
+
+
+@pytest.mark.parametrize("decoder", ["average", "spans"])
+@pytest.mark.parametrize("share", [0.04, 0.85, 0.93, 0.98])
+def test_shares_near_the_ends_are_kept_too(scored, decoder, share):
+    scores, offsets, breaks = scored
+    decoding = fit_decoding(scores, offsets, share=0.2, breaks=breaks)
+    chosen = decoding.select(scores, offsets, decoder=decoder, share=share, breaks=breaks)
+    assert chosen.mean() == pytest.approx(share, rel=0.12 if share < 0.5 else 0.03)
+
+
+@pytest.mark.parametrize("cost", [0.0, 1.0, 6.0])
+def test_another_cost_of_spans_is_one_threshold_however_documents_come(scored, cost):
+    scores, offsets, breaks = scored
+    decoding = fit_decoding(scores, offsets, share=0.2, breaks=breaks)
+    whole = decoding.select(scores, offsets, decoder="spans", span_cost=cost, breaks=breaks)
+    assert whole.mean() == pytest.approx(0.2, rel=0.05)
+    half, choice = offsets[100], {"decoder": "spans", "span_cost": cost}
+    parts = [
+        decoding.select(scores[:half], offsets[:101], breaks=breaks[:half], **choice),
+        decoding.select(scores[half:], offsets[100:] - half, breaks=breaks[half:], **choice),
+    ]
+    np.testing.assert_array_equal(np.concatenate(parts), whole)
+
+
+def test_a_model_keeps_the_scores_of_some_whole_documents(monkeypatch, scored):
+    scores, offsets, breaks = scored
+    monkeypatch.setattr("infocal.decoding.SAMPLE_TOKENS", 1000)
+    texts = ScoredTexts.some(scores, offsets, breaks)
+    assert 500 < len(texts.scores) < 1500
+    step = -(-len(scores) // 1000)
+    second = slice(offsets[step], offsets[step + 1])
+    ours = slice(texts.offsets[1], texts.offsets[2])
+    np.testing.assert_array_equal(texts.scores[ours], scores[second])
+    np.testing.assert_array_equal(texts.breaks[ours], breaks[second])
 
 
 def test_wrong_choices_are_named(scored):

@@ -7,6 +7,7 @@ from rich.console import Console
 from infocal import demo
 from infocal.config import load_settings
 from infocal.data.toy import toy_reviews
+from infocal.errors import SettingsError
 
 SIZES = {
     "encoder.hidden_width": 16,
@@ -64,3 +65,22 @@ def test_refuses_a_folder_with_other_files_before_it_trains(tmp_path):
     (tmp_path / "thesis.tex").write_text("years of work")
     with pytest.raises(SettingsError, match=r"thesis\.tex"):
         demo.run_demo(tmp_path, tmp_path / "r.html", seed=0, rows=100, console=Console(file=io.StringIO()))
+
+
+def test_another_model_is_not_replaced(small, tmp_path):
+    console, report = Console(file=io.StringIO()), tmp_path / "r.html"
+    demo.run_demo(tmp_path / "model", report, seed=0, rows=120, console=console)
+    header = tmp_path / "model" / "model.json"
+    header.write_text(header.read_text().replace("generated watch reviews", "mine.csv"))
+    with pytest.raises(SettingsError, match="not the demo's"):
+        demo.run_demo(tmp_path / "model", report, seed=0, rows=120, console=console)
+
+
+@pytest.mark.slow
+def test_the_demo_finds_the_right_words(tmp_path):
+    """The bar that `make demo` promises, with what it really trains."""
+    results = demo.run_demo(
+        tmp_path / "model", tmp_path / "r.html", seed=0, rows=2400, console=Console(file=io.StringIO())
+    )
+    assert results["average"]["rationale"]["f1"] >= 0.8
+    assert results["spans"]["rationale"]["f1"] >= 0.8

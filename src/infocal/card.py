@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,11 @@ if TYPE_CHECKING:
     from infocal.rationalizer import Rationalizer
 
 __all__ = ["model_card"]
+
+CLASSES = "classes: "
+"""Before the names of classes, which are the user's own and stay as they are."""
+
+_ACTIVE = re.compile(r"[\\`*_\[\]!|~]")
 
 LIMITS = (
     "The highlighted words are the only words of the text that the prediction was computed from: with them "
@@ -59,7 +65,7 @@ def model_card(model: Rationalizer) -> str:
 def _what(model: Rationalizer) -> str:
     record = model.task.to_json()
     if record["kind"] == "classify":
-        names = [f"`{_inline(name)}`" for name in record["classes"][:20]]
+        names = [f"`{_code(name)}`" for name in record["classes"][:20]]
         more = f" and {len(record['classes']) - 20} more" if len(record["classes"]) > 20 else ""
         return "one of the classes " + ", ".join(names) + more
     return f"a score between {record['low']:g} and {record['high']:g}"
@@ -75,7 +81,7 @@ def _table(values: Mapping[str, Any]) -> str:
 def _flat(values: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
     rows: list[tuple[str, str]] = []
     for name, value in values.items():
-        title = f"{prefix}{name}".replace("_", " ")
+        title = f"{prefix}{name if prefix == CLASSES else str(name).replace('_', ' ')}"
         if isinstance(value, Mapping):
             rows += _flat(value, f"{title}: ")
         else:
@@ -90,5 +96,10 @@ def _shown(value: Any) -> str:
 
 
 def _inline(text: object) -> str:
-    """A user's own words, made harmless in a Markdown table."""
-    return " ".join(str(text).split()).replace("|", "\\|").replace("<", "&lt;").replace("`", "'")
+    """A user's own words, made harmless in Markdown: nothing of them is a link, a picture, a tag or a cell."""
+    return _ACTIVE.sub(r"\\\g<0>", " ".join(str(text).split()).replace("&", "&amp;").replace("<", "&lt;"))
+
+
+def _code(text: object) -> str:
+    """The same inside backticks, where only those and the bars of tables act."""
+    return " ".join(str(text).split()).replace("|", "\\|").replace("`", "'")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from infocal.errors import SettingsError
 
@@ -36,6 +36,13 @@ __all__ = [
 ]
 
 RECIPES = Path(__file__).parent / "recipes"
+
+
+def _odd(value: int) -> int:
+    if value % 2 == 0:
+        raise ValueError("allowed: an odd number, or auto")
+    return value
+
 
 Positive = Annotated[float, Field(gt=0)]
 NotNegative = Annotated[float, Field(ge=0)]
@@ -109,7 +116,7 @@ class LossSettings(_Frozen):
     fluency_reduction: Literal["mean", "sum"]
     fused_lasso: NotNegative
     token_calibration: NotNegative
-    calibration_window: int | Literal["auto"]
+    calibration_window: Annotated[int, Field(ge=1), AfterValidator(_odd)] | Literal["auto"]
     calibration_attribution: Literal["norm", "effect"]
     rationale_supervision: NotNegative
 
@@ -200,7 +207,7 @@ class Settings(_Frozen):
     method: Literal["infocal", "attention", "bernoulli", "hardkuma", "l2x", "invase", "car"]
     task: Literal["auto", "classify", "regress"]
     select: Share
-    seed: Annotated[int, Field(ge=0)]
+    seed: Annotated[int, Field(ge=0, lt=2**63)]
     text: TextSettings
     encoder: EncoderSettings
     model: ModelSettings
@@ -359,9 +366,7 @@ def _explain(error: ValidationError) -> str:
         elif problem["type"] == "missing":
             lines.append(f"{name} is missing")
         elif name == "select":
-            lines.append(
-                f"select is {problem['input']!r}; allowed: a share of words between 0 and 1, e.g. 0.15"
-            )
+            lines.append(f"select is {problem['input']!r}; allowed: a share of words between 0 and 1, e.g. 0.15")
         else:
             lines.append(f"{name} is {problem['input']!r}: {problem['msg']}")
     return "; ".join(dict.fromkeys(lines))

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
+from functools import lru_cache
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from infocal.data.corpus import flat_positions
 from infocal.errors import ModelError, SettingsError
 from infocal.evaluation.decoding import (
     fit_span_threshold,
-    fit_span_thresholds,
-    fit_thresholds,
+    fit_threshold,
     least_share,
     select_above,
     select_share,
@@ -21,14 +22,41 @@ from infocal.evaluation.decoding import (
     select_spans_exact,
 )
 
-__all__ = ["DECODERS", "Decoder", "Decoding", "fit_decoding", "suggest_span_cost"]
+__all__ = ["DECODERS", "Decoder", "Decoding", "ScoredTexts", "fit_decoding", "suggest_span_cost"]
 
 Decoder = Literal["average", "equal", "spans", "spans-equal"]
 DECODERS: tuple[str, ...] = get_args(Decoder)
 
-SHARES = tuple(round(0.01 * step, 2) for step in range(1, 100))
 MANY_SENTENCES, SENTENCE_COST, PHRASE_COST = 4.0, 4.0, 0.5
-SPAN_SHARES = (0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.8)
+SAMPLE_TOKENS = 100_000
+"""Of so many tokens, in whole documents, a model keeps the scores: other shares and costs are fitted on them."""
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredTexts:
+    """The scores of some texts, without the texts.
+
+    Attributes:
+        scores: (total,).
+        offsets: (n + 1,), where documents begin.
+        breaks: (total,), tokens that begin a sentence.
+    """
+
+    scores: NDArray[np.float32]
+    offsets: NDArray[np.int64]
+    breaks: NDArray[np.bool_]
+
+    @classmethod
+    def some(
+        cls, scores: NDArray[np.float32], offsets: NDArray[np.int64], breaks: NDArray[np.bool_] | None
+    ) -> ScoredTexts:
+        """Evenly spaced documents, about ``SAMPLE_TOKENS`` tokens in all."""
+        step = max(1, -(-len(scores) // SAMPLE_TOKENS))
+        rows = np.arange(0, len(offsets) - 1, step)
+        places = flat_positions(offsets, rows)
+        starts = np.concatenate([[0], np.cumsum(np.diff(offsets)[rows])]).astype(np.int64)
+        whole = np.zeros(len(scores), dtype=np.bool_) if breaks is None else breaks
+        return cls(scores[places], starts, whole[places])
 
 
 @dataclass(frozen=True)
@@ -37,26 +65,24 @@ class Decoding:
 
     Attributes:
         share: the share that was asked for in training.
-        shares: the shares of ``thresholds``.
-        thresholds: for each share the score above which that share of all tokens lies.
+        threshold: the score above which that share of all tokens lies.
         span_cost: what a span costs, as a multiple of ``spread``.
         spread: standard deviation of the token scores.
-        span_thresholds: for each of ``span_shares`` the threshold of the span decoder at ``span_cost``.
-        span_shares: the shares of ``span_thresholds``.
+        span_threshold: the threshold of the span decoder for ``share`` at ``span_cost``.
+        texts: the scores of some of the texts, on which other shares and costs are fitted.
     """
 
     share: float
-    shares: tuple[float, ...]
-    thresholds: tuple[float, ...]
+    threshold: float
     span_cost: float
     spread: float
-    span_shares: tuple[float, ...]
-    span_thresholds: tuple[float, ...]
+    span_threshold: float
+    texts: ScoredTexts
 
-    def threshold(self, share: float | None = None) -> float:
-        """The global threshold for a share, between the fitted ones by straight lines."""
+    def threshold_for(self, share: float | None = None) -> float:
+        """The global threshold for a share."""
         wanted = self._share(share)
-        return float(np.interp(wanted, self.shares, self.thresholds))
+        return self.threshold if wanted == self.share else _threshold(self.texts, wanted)
 
     def select(
         self,
@@ -77,12 +103,12 @@ class Decoding:
                 (best spans, the average share), "spans-equal" (best spans, the same share of each).
             share: another share than the model was trained for.
             span_cost: another cost per span, as a multiple of the scores' standard deviation; for the span
-                decoders only. With "spans" the threshold is then fitted on the documents given.
+                decoders only.
             breaks: (total,), tokens that begin a sentence; the span decoders keep spans to sentences.
         """
         wanted = self._share(share)
         if decoder == "average":
-            return select_above(scores, offsets, threshold=self.threshold(wanted), least=least_share(wanted))
+            return select_above(scores, offsets, threshold=self.threshold_for(wanted), least=least_share(wanted))
         if decoder == "equal":
             return select_share(scores, offsets, share=wanted)
         cost = (self.span_cost if span_cost is None else span_cost) * self.spread
@@ -90,10 +116,9 @@ class Decoding:
             return select_spans_exact(scores, offsets, share=wanted, span_cost=cost, breaks=breaks)
         if decoder == "spans":
             least = least_share(wanted)
+            usual = span_cost is None and wanted == self.share
             threshold = (
-                float(np.interp(wanted, self.span_shares, self.span_thresholds))
-                if span_cost is None
-                else fit_span_threshold(scores, offsets, share=wanted, span_cost=cost, breaks=breaks, least=least)
+                self.span_threshold if usual else _span_threshold(self.texts, wanted, cost, breaks is not None)
             )
             return select_spans(scores, offsets, threshold=threshold, span_cost=cost, breaks=breaks, least=least)
         raise SettingsError(f"decoder {decoder!r} is unknown; choose from {', '.join(DECODERS)}")
@@ -106,20 +131,29 @@ class Decoding:
         return share
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
-        return asdict(self)
+        """Plain data, all but ``texts``."""
+        return {part.name: getattr(self, part.name) for part in fields(self) if part.name != "texts"}
 
     @classmethod
-    def from_json(cls, record: Mapping[str, Any]) -> Decoding:
+    def from_json(cls, record: Mapping[str, Any], texts: ScoredTexts) -> Decoding:
         """Read back what :meth:`to_json` gave."""
         try:
-            fields: dict[str, Any] = {
-                name: tuple(float(item) for item in value) if isinstance(value, list) else float(value)
-                for name, value in record.items()
-            }
-            return cls(**fields)
+            return cls(**{name: float(value) for name, value in record.items()}, texts=texts)
         except (TypeError, ValueError, AttributeError) as error:
             raise ModelError(f"the model's decoding record is damaged: {error}") from None
+
+
+@lru_cache(maxsize=16)
+def _threshold(texts: ScoredTexts, share: float) -> float:
+    return fit_threshold(texts.scores, texts.offsets, share=share, least=least_share(share))
+
+
+@lru_cache(maxsize=16)
+def _span_threshold(texts: ScoredTexts, share: float, cost: float, sentences: bool) -> float:
+    breaks = texts.breaks if sentences else None
+    return fit_span_threshold(
+        texts.scores, texts.offsets, share=share, span_cost=cost, breaks=breaks, least=least_share(share)
+    )
 
 
 def fit_decoding(
@@ -130,20 +164,18 @@ def fit_decoding(
     breaks: NDArray[np.bool_] | None = None,
 ) -> Decoding:
     """Fit every threshold on token scores; neither labels nor rationales are looked at."""
-    alpha = suggest_span_cost(offsets, breaks)
+    cost = suggest_span_cost(offsets, breaks)
     spread = float(np.std(scores)) or 1.0
-    shares, span_shares = tuple(sorted({*SHARES, share})), tuple(sorted({*SPAN_SHARES, share}))
-    plain, spans = ([(value, least_share(value)) for value in values] for values in (shares, span_shares))
+    least = least_share(share)
     return Decoding(
         share=share,
-        shares=shares,
-        thresholds=tuple(fit_thresholds(scores, offsets, wanted=plain)),
-        span_cost=alpha,
+        threshold=fit_threshold(scores, offsets, share=share, least=least),
+        span_cost=cost,
         spread=spread,
-        span_shares=span_shares,
-        span_thresholds=tuple(
-            fit_span_thresholds(scores, offsets, wanted=spans, span_cost=alpha * spread, breaks=breaks)
+        span_threshold=fit_span_threshold(
+            scores, offsets, share=share, span_cost=cost * spread, breaks=breaks, least=least
         ),
+        texts=ScoredTexts.some(scores, offsets, breaks),
     )
 
 

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 from infocal.config import load_settings
 from infocal.data.readers import BadRows
 from infocal.data.toy import toy_reviews
+from infocal.errors import SettingsError
 from infocal.fitting import train_prepared
+from infocal.markup import show
 from infocal.report import Table, write_report
-from infocal.storage import check_replaceable
+from infocal.storage import HEADER, check_replaceable, read_header
 from infocal.training.preparation import prepare
 from infocal.training.tracking import ProgressBar
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["run_demo"]
 
+SOURCE = "generated watch reviews"
 DEV_ROWS, TEST_ROWS = 300, 400
 DECODERS = {"average": "single words", "spans": "whole spans"}
 SHOWN_IN_TERMINAL, SHOWN_IN_REPORT = 5, 20
@@ -50,7 +53,7 @@ def run_demo(out: Path, report: Path, *, seed: int, rows: int, console: Console)
         ``select`` (the share asked for), ``seconds``, and by decoder what ``Rationalizer.evaluate`` gives.
     """
     began = time.perf_counter()
-    check_replaceable(out)
+    _check_out(out)
     train, dev, test = _reviews(seed, rows)
     console.print(f"{rows:,} watch reviews to learn from; the label is the opinion on the battery.\n")
     model = _train(train, dev, seed, console)
@@ -65,6 +68,13 @@ def run_demo(out: Path, report: Path, *, seed: int, rows: int, console: Console)
     return {"select": model.settings.select, "seconds": seconds, **results}
 
 
+def _check_out(out: Path) -> None:
+    """Raise SettingsError where the demo's model would take the place of another one."""
+    check_replaceable(out)
+    if (out / HEADER).is_file() and read_header(out)["record"]["data"].get("source") != SOURCE:
+        raise SettingsError(f"{out} holds a model that is not the demo's; name another folder with --out")
+
+
 def _reviews(seed: int, rows: int) -> tuple[list[Document], list[Document], list[Document]]:
     """Training, held-out and test reviews, each from a seed of its own."""
     counts = (rows, DEV_ROWS, TEST_ROWS)
@@ -74,7 +84,7 @@ def _reviews(seed: int, rows: int) -> tuple[list[Document], list[Document], list
 
 def _train(train: Sequence[Document], dev: Sequence[Document], seed: int, console: Console) -> Rationalizer:
     settings = load_settings("demo", seed=seed)
-    prepared = prepare(train, dev, settings, bad_rows=BadRows(), source="reviews", dev_source="held-out reviews")
+    prepared = prepare(train, dev, settings, bad_rows=BadRows(), source=SOURCE, dev_source=f"held-out {SOURCE}")
     if prepared.train.gold is not None:
         share = round(float(prepared.train.gold.mean()), 3)
         settings = settings.model_copy(update={"select": share})
@@ -86,11 +96,7 @@ def _show(
 ) -> None:
     console.print("Test reviews, with the words each prediction was made from:\n")
     for explanation in shown:
-        if console.is_terminal:
-            console.print(explanation)
-        else:
-            console.print(str(explanation), markup=False, soft_wrap=True)
-        console.print()
+        show(console, explanation)
     for table in _tables(results):
         console.print(table)
     console.print(f"All in {seconds:.0f} s.\n")

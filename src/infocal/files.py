@@ -4,27 +4,47 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
-__all__ = ["atomic_folder", "sha256_of", "write_bytes", "write_text"]
+__all__ = [
+    "atomic_folder",
+    "clear_leftovers",
+    "left_over_from",
+    "recover",
+    "sha256_of",
+    "write_bytes",
+    "write_text",
+    "writing",
+]
+
+_ASIDE = re.compile(r"\.(?P<name>.+)\.(?P<process>[0-9]+)\.(?P<state>partial|old)")
 
 
-def write_bytes(path: str | Path, content: bytes) -> None:
-    """Write ``content`` to ``path`` in one step: the old file or the new one, never a part."""
+@contextmanager
+def writing(path: str | Path) -> Iterator[BinaryIO]:
+    """A stream whose content becomes ``path`` when all is written; on failure nothing changes."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    partial = _aside(path, "partial")
     try:
         with partial.open("wb") as stream:
-            stream.write(content)
+            yield stream
             stream.flush()
             os.fsync(stream.fileno())
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def write_bytes(path: str | Path, content: bytes) -> None:
+    """Write ``content`` to ``path`` in one step: the old file or the new one, never a part."""
+    with writing(path) as stream:
+        stream.write(content)
 
 
 def write_text(path: str | Path, content: str) -> None:
@@ -37,8 +57,8 @@ def atomic_folder(path: str | Path) -> Iterator[Path]:
     """Give a new empty folder to fill; on success it takes the place of ``path``, on failure nothing changes."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    old = path.with_name(f".{path.name}.{os.getpid()}.old")
+    recover(path)
+    partial, old = _aside(path, "partial"), _aside(path, "old")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir()
     try:
@@ -51,6 +71,51 @@ def atomic_folder(path: str | Path) -> Iterator[Path]:
             old.rename(path)
         shutil.rmtree(partial, ignore_errors=True)
         shutil.rmtree(old, ignore_errors=True)
+
+
+def recover(path: Path) -> None:
+    """Mend what a process left that was killed while it replaced the folder ``path``.
+
+    Between its two renames the folder has another name for a moment: it gets its own back.
+    """
+    if not path.parent.is_dir():
+        return
+    for item in path.parent.iterdir():
+        if left_over_from(item.name) != path.name or not item.is_dir():
+            continue
+        if item.name.endswith(".old") and not path.exists():
+            item.rename(path)
+        else:
+            shutil.rmtree(item, ignore_errors=True)
+
+
+def clear_leftovers(folder: Path) -> None:
+    """Remove the half-written files of killed processes from a folder."""
+    for item in list(folder.iterdir()) if folder.is_dir() else []:
+        if left_over_from(item.name) is not None and item.is_file():
+            item.unlink(missing_ok=True)
+
+
+def left_over_from(name: str) -> str | None:
+    """The name of what a process wrote that lives no more; None if this is not the name of such a thing."""
+    found = _ASIDE.fullmatch(name)
+    return None if found is None or _alive(int(found["process"])) else found["name"]
+
+
+def _aside(path: Path, state: str) -> Path:
+    return path.with_name(f".{path.name}.{os.getpid()}.{state}")
+
+
+def _alive(process: int) -> bool:
+    if os.name != "posix":  # elsewhere there is no harmless way to ask
+        return True
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def sha256_of(path: str | Path) -> str:

@@ -9,9 +9,13 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from infocal.config import Settings
+from infocal.data.corpus import Corpus
 from infocal.data.readers import BadRows
-from infocal.decoding import fit_decoding
+from infocal.decoding import Decoding, fit_decoding
 from infocal.errors import TrainingError
 from infocal.rationalizer import Rationalizer
 from infocal.training.preparation import Prepared, build_embedding, prepare
@@ -163,10 +167,11 @@ def _finish(method: Method, prepared: Prepared, settings: Settings, result: Resu
 
     texts = threshold_texts(prepared.dev, prepared.train)
     breaks = texts.sentence_starts(prepared.vocabulary.sentence_ends())
-    decoding = fit_decoding(token_scores(method, texts), texts.offsets, share=settings.select, breaks=breaks)
+    scores = token_scores(method, texts)
+    decoding = fit_decoding(scores, texts.offsets, share=settings.select, breaks=breaks)
     record: dict[str, Any] = {
         "data": prepared.summary,
-        "results": _results(result.history),
+        "results": _results(method, prepared.dev, decoding, scores[: len(prepared.dev.ids)]),
         "training": _training(result),
         "notes": prepared.notes,
     }
@@ -181,10 +186,19 @@ def _finish(method: Method, prepared: Prepared, settings: Settings, result: Resu
     )
 
 
-def _results(history: list[dict[str, Any]]) -> dict[str, Any]:
-    """The held-out figures of the round whose weights were kept."""
-    kept = [record["dev"] for record in history if record["phase"] != "warm_up" and record["kept"]]
-    return kept[-1] if kept else {}
+def _results(method: Method, dev: Corpus, decoding: Decoding, scores: NDArray[np.float32]) -> dict[str, Any]:
+    """What the finished model makes of the held-out rows, with the threshold that it will have."""
+    from infocal.training.inference import full_text_outputs, outputs
+
+    if dev.targets is None:
+        raise ValueError("the held-out corpus has no targets")
+    selected = decoding.select(scores, dev.offsets)
+    task = method.task
+    return {
+        "guide": task.scores(full_text_outputs(method, dev), dev.targets),
+        "selection": task.scores(outputs(method, dev, selected), dev.targets),
+        "selected": float(selected.mean()),
+    }
 
 
 def _training(result: Result) -> dict[str, Any]:

@@ -14,11 +14,12 @@ from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.text import Text
 
     from infocal.types import Explanation
 
-__all__ = ["escape", "explanation_html", "explanation_text", "page", "percent", "plain", "value_text"]
+__all__ = ["escape", "explanation_html", "explanation_text", "page", "percent", "plain", "show", "value_text"]
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 HIGHLIGHT = "bold underline dark_orange3"
@@ -53,6 +54,15 @@ def plain(explanation: Explanation) -> str:
     )
     head = " · ".join(fact.line() for fact in (_headline(explanation), *_facts(explanation)))
     return f"{visible(head)}\n{text}"
+
+
+def show(console: Console, explanation: Explanation) -> None:
+    """Print an explanation, in colour on a terminal, with ``[[...]]`` elsewhere."""
+    if console.is_terminal:
+        console.print(explanation)
+    else:
+        console.print(plain(explanation), soft_wrap=True, markup=False, highlight=False)
+    console.print()
 
 
 def explanation_text(explanation: Explanation) -> Text:

@@ -57,21 +57,33 @@ class Rationalizer:
     decoding: Decoding
     record: dict[str, Any] = field(default_factory=dict)
 
-    def predict(self, texts: Iterable[str], *, decoder: str = "average") -> list[str] | list[float]:
-        """A class or a score in the user's units for each text, made from its selected words."""
-        return self.task.decode(self.decision(texts, decoder=decoder))
+    def predict(self, texts: Iterable[str], **choice: Any) -> list[str] | list[float]:
+        """A class or a score in the user's units for each text, made from its selected words.
 
-    def predict_proba(self, texts: Iterable[str], *, decoder: str = "average") -> NDArray[np.float64]:
-        """(n, c): class probabilities in the order of ``task.classes``."""
-        probabilities = self.task.probabilities(self.decision(texts, decoder=decoder))
+        Args:
+            texts: the texts.
+            choice: ``decoder``, ``share`` and ``span_cost`` as in :meth:`explain`.
+        """
+        return self.task.decode(self.decision(texts, **choice))
+
+    def predict_proba(self, texts: Iterable[str], **choice: Any) -> NDArray[np.float64]:
+        """(n, c): class probabilities in the order of ``task.classes``; arguments as in :meth:`predict`."""
+        probabilities = self.task.probabilities(self.decision(texts, **choice))
         if probabilities is None:
             raise TypeError("a model of scores has no class probabilities; use predict")
         return probabilities
 
-    def decision(self, texts: Iterable[str], *, decoder: str = "average") -> NDArray[np.float32]:
+    def decision(
+        self,
+        texts: Iterable[str],
+        *,
+        decoder: str = "average",
+        share: float | None = None,
+        span_cost: float | None = None,
+    ) -> NDArray[np.float32]:
         """(n, c): the outputs before the softmax or sigmoid, made from the selected words."""
         parts = [
-            self._answer(corpus, decoder=decoder)[2]
+            self._answer(corpus, decoder=decoder, share=share, span_cost=span_cost)[2]
             for _, corpus in self._chunks(documents_from(texts), BadRows(skip=False), "texts")
         ]
         return np.concatenate(parts) if parts else np.zeros((0, self.task.outputs), dtype=np.float32)
@@ -243,7 +255,7 @@ class Rationalizer:
         predictions = self.task.decode(logits)
         probabilities = self.task.probabilities(logits)
         guesses = self.task.decode(guide) if guide is not None else [None] * len(chunk)
-        odds = np.clip(scores.astype(np.float64) - self.decoding.threshold(share), -60, 60)
+        odds = np.clip(scores.astype(np.float64) - self.decoding.threshold_for(share), -60, 60)
         token_probabilities = (1 / (1 + np.exp(-odds))).tolist()
         flags = selected.tolist()
         for row, (document, spans) in enumerate(chunk):
@@ -262,6 +274,7 @@ class Rationalizer:
                 full_text_prediction=guesses[row],
                 label=self.task.known(document.label),
                 gold=document.rationale,
+                line=document.line,
             )
 
     def _named(self, probabilities: NDArray[np.float64]) -> dict[str, float]:

@@ -204,8 +204,8 @@ def _verdict(explanation: Explanation) -> str:
 
 def _legend(explanations: Sequence[Explanation]) -> str:
     lines = [
-        f'<mark style="{MARK_STYLE}">Highlighted</mark> words are the ones the prediction was made from; '
-        "the model's answer depends on nothing else of the text."
+        f'<mark style="{MARK_STYLE}">Highlighted</mark> words are the ones the prediction was made from: '
+        "with them and their places fixed, changing any other word changes nothing."
     ]
     if any(explanation.gold for explanation in explanations):
         lines.append(f'<u style="{GOLD_STYLE}">Underlined</u> words were marked by a human.')

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import shutil
@@ -11,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from infocal.card import model_card
 from infocal.config import Settings
-from infocal.decoding import Decoding
+from infocal.decoding import Decoding, ScoredTexts
 from infocal.errors import InfocalError, ModelError, SettingsError
-from infocal.files import atomic_folder, sha256_of, write_bytes, write_text
+from infocal.files import atomic_folder, left_over_from, recover, sha256_of, write_bytes, write_text
 from infocal.tasks import task_from_json
 from infocal.text.segmentation import resolve_segmenter, segmenter_named
 from infocal.text.vocabulary import Vocabulary
@@ -28,27 +29,35 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMAT", "check_replaceable", "count_parameters", "load_model", "read_header", "save_model"]
 
-FORMAT = 2
+FORMAT = 3
 """Raised whenever models saved before cannot be read as they were meant."""
 HEADER, WEIGHTS, VOCABULARY, CARD = "model.json", "weights.safetensors", "vocabulary.json", "README.md"
+SCORED = "scored.safetensors"
 METRICS, SETTINGS, CHECKPOINT, CURVES = "metrics.jsonl", "settings.yaml", "checkpoint.safetensors", "tensorboard"
-KEEP = (METRICS, SETTINGS, CHECKPOINT, CURVES)
-"""What training left in the folder and a new save does not throw away."""
-OWN = frozenset({HEADER, WEIGHTS, VOCABULARY, CARD, *KEEP})
+RUN = (METRICS, SETTINGS, CHECKPOINT, CURVES)
+"""What a training run leaves in the folder."""
+OWN = frozenset({HEADER, WEIGHTS, VOCABULARY, SCORED, CARD, *RUN})
 """All that a model's folder may hold."""
 
 
-def save_model(model: Rationalizer, path: Path) -> None:
-    """Write the folder in one step; files of its own training run in it are kept."""
+def save_model(model: Rationalizer, path: Path, *, keep_run: bool = False) -> None:
+    """Write the folder in one step.
+
+    Args:
+        model: what to save.
+        path: the folder; a model in it is replaced.
+        keep_run: whether what the training run left in the folder is this model's and stays.
+    """
     from safetensors.torch import save
 
     check_replaceable(path)
     path = path.resolve()
     with atomic_folder(path) as folder:
         write_bytes(folder / WEIGHTS, save(_tensors(model.method)))
+        write_bytes(folder / SCORED, _scored(model.decoding.texts))
         write_text(folder / VOCABULARY, json.dumps(model.vocabulary.to_json(), ensure_ascii=False))
         write_text(folder / CARD, model_card(model))
-        for name in KEEP:
+        for name in RUN if keep_run else ():
             _carry(path / name, folder / name)
         header = {
             "format": FORMAT,
@@ -57,7 +66,7 @@ def save_model(model: Rationalizer, path: Path) -> None:
             "task": model.task.to_json(),
             "decoding": model.decoding.to_json(),
             "record": model.record,
-            "files": {name: sha256_of(folder / name) for name in (WEIGHTS, VOCABULARY)},
+            "files": {name: sha256_of(folder / name) for name in (WEIGHTS, VOCABULARY, SCORED)},
         }
         write_text(folder / HEADER, json.dumps(header, ensure_ascii=False, indent=1))
 
@@ -69,7 +78,8 @@ def check_replaceable(path: Path) -> None:
     if path.resolve() in (Path.cwd(), *Path.cwd().parents):
         raise SettingsError(f"{path} is the current folder or above it; name a folder for the model alone")
     if path.is_dir():
-        foreign = sorted(item.name for item in path.iterdir() if item.name not in OWN)
+        found = {left_over_from(item.name) or item.name for item in path.iterdir()}
+        foreign = sorted(found - OWN) or ([] if found & {HEADER, *RUN} else sorted(found))
         if foreign:
             raise SettingsError(
                 f"{path} holds what is not a model's, e.g. {foreign[0]!r}, and saving replaces the whole folder; "
@@ -98,6 +108,9 @@ def count_parameters(path: Path) -> int:
 
 def read_header(path: Path) -> dict[str, Any]:
     """The model's plain values, with the folder checked for damage."""
+    if not path.exists():
+        with contextlib.suppress(OSError):
+            recover(path)
     if not path.is_dir():
         raise ModelError(f"{path} is not a folder; a model is the folder that `infocal train --out` wrote")
     try:
@@ -131,7 +144,7 @@ def load_model(path: Path, *, segmenter: Callable[[str], Iterable[Span]] | None 
         settings = Settings.parse(header["settings"])
         task = task_from_json(header["task"])
         vocabulary = Vocabulary.from_json(json.loads((path / VOCABULARY).read_text(encoding="utf-8")))
-        decoding = Decoding.from_json(header["decoding"])
+        decoding = Decoding.from_json(header["decoding"], _read_scored(path / SCORED))
         method = _load_method(path / WEIGHTS, settings, task)
     except ModelError:
         raise
@@ -153,6 +166,22 @@ def _tensors(method: Method) -> dict[str, Tensor]:
     """Each tensor once: parts that share weights would otherwise be written twice."""
     named = {**dict(method.named_parameters()), **dict(method.named_buffers())}
     return {name: tensor.detach().contiguous() for name, tensor in named.items()}
+
+
+def _scored(texts: ScoredTexts) -> bytes:
+    from safetensors.numpy import save
+
+    return save({"scores": texts.scores, "offsets": texts.offsets, "breaks": texts.breaks})
+
+
+def _read_scored(path: Path) -> ScoredTexts:
+    from safetensors import SafetensorError
+    from safetensors.numpy import load_file
+
+    try:
+        return ScoredTexts(**load_file(path))
+    except SafetensorError as error:
+        raise ModelError(f"{path} is damaged ({error}); copy the whole folder again") from None
 
 
 def _load_method(path: Path, settings: Settings, task: Task) -> Method:

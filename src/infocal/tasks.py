@@ -152,8 +152,8 @@ class Classification(Task):
         return classification_scores(logits.argmax(axis=1), targets, classes=self.outputs)
 
     def faithfulness(self, chosen: Array, full: Array, rest: Array) -> dict[str, float]:
-        """Changes of the probability of the class that the selection gave."""
-        answer = chosen.argmax(axis=1)[:, None]
+        """Changes of the probability of the class that the full text gives."""
+        answer = full.argmax(axis=1)[:, None]
         on_chosen, on_full, on_rest = (
             np.take_along_axis(self.probabilities(logits), answer, axis=1)[:, 0] for logits in (chosen, full, rest)
         )
@@ -274,12 +274,12 @@ def fit_task(
     return Regression(low, high, max(float(((values - low) / (high - low)).var()), 1e-4))
 
 
-def _natural(name: str) -> tuple[int, float, str]:
+def _natural(name: str) -> tuple[int, int, str]:
     """Numbers in their order, then words in theirs."""
     try:
-        return (0, float(int(name)), name)
+        return (0, int(name), name)
     except ValueError:
-        return (1, 0.0, name)
+        return (1, 0, name)
 
 
 def task_from_json(record: Mapping[str, Any]) -> Task:

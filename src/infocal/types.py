@@ -6,15 +6,27 @@ Shapes are written with these letters everywhere: b documents in a batch, t toke
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from infocal.errors import DataError
 
 if TYPE_CHECKING:
     from rich.text import Text
     from torch import Tensor
 
-__all__ = ["Batch", "Document", "Explanation", "Features", "Output", "Selection", "Span", "merge_spans"]
+__all__ = [
+    "Batch",
+    "Document",
+    "Explanation",
+    "Features",
+    "Output",
+    "Selection",
+    "Span",
+    "joined_spans",
+    "merge_spans",
+]
 
 Span = tuple[int, int]
 """A half-open range [start, end) of characters of the reader's own text."""
@@ -27,7 +39,8 @@ class Document:
     Attributes:
         text: the text exactly as the user has it.
         label: a class (str or int) or a score (float); None where unknown.
-        rationale: the human's evidence as spans; None where nobody annotated it, () where it has none.
+        rationale: the human's evidence as spans, put in order and joined where they overlap; None where nobody
+            annotated it, () where it has none.
         line: where it stands in its source, for messages.
     """
 
@@ -35,6 +48,18 @@ class Document:
     label: str | int | float | None = None
     rationale: tuple[Span, ...] | None = None
     line: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.rationale:
+            length = len(self.text)
+            for start, end in self.rationale:
+                if not 0 <= start < end <= length:
+                    raise DataError(
+                        f"the rationale holds ({start}, {end})",
+                        allowed=f"0 <= start < end <= {length}, the text's length",
+                        line=self.line,
+                    )
+            object.__setattr__(self, "rationale", joined_spans(self.rationale))
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +132,17 @@ class Output:
     guide_logits: Tensor | None = None
 
 
+def joined_spans(spans: Iterable[Span]) -> tuple[Span, ...]:
+    """Spans in order, overlapping ones joined."""
+    joined: list[Span] = []
+    for start, end in sorted(spans):
+        if joined and start < joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+        else:
+            joined.append((start, end))
+    return tuple(joined)
+
+
 def merge_spans(tokens: Sequence[Span], selected: Sequence[bool]) -> tuple[Span, ...]:
     """Join selected tokens that follow one another into character ranges.
 
@@ -133,7 +169,7 @@ class Explanation:
         text: the reader's own text.
         prediction: the class, or the score in the user's units.
         probabilities: class -> probability, most likely first; None for a score.
-        spans: the selected character ranges, in order; the prediction depends on nothing else of the text.
+        spans: the selected character ranges, in order; the prediction was computed from these words alone.
         tokens: the character range of every token that the model read.
         scores: for every token its probability of being selected.
         selected: for every token whether it was selected.
@@ -142,6 +178,7 @@ class Explanation:
         full_text_prediction: what the model's guider says having seen every word.
         label: the true label where it is known.
         gold: the human's spans where they are known.
+        line: where the text stands in its source, where that is known.
     """
 
     text: str
@@ -156,6 +193,7 @@ class Explanation:
     full_text_prediction: str | float | None = None
     label: str | float | None = None
     gold: tuple[Span, ...] | None = None
+    line: int | None = None
 
     @property
     def rationale(self) -> tuple[str, ...]:
@@ -184,6 +222,8 @@ class Explanation:
             "truncated": self.truncated,
             "full_text_prediction": self.full_text_prediction,
         }
+        if self.line is not None:
+            record["line"] = self.line
         if self.label is not None:
             record["label"] = self.label
         if self.gold is not None:

@@ -279,6 +279,32 @@ def test_a_closed_quotation_mark_at_the_end_is_none_of_that(file, end):
     assert [document.text for document in documents] == ["one", "two\nlines"]
 
 
+def test_parquet_with_bad_text_or_a_name_twice(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    raw = pa.array([b"one", b"caf\xe9", b"three"]).cast(pa.binary())
+    text = pa.Array.from_buffers(pa.string(), 3, raw.buffers())
+    path = tmp_path / "bad.parquet"
+    pq.write_table(pa.table({"text": text, "label": ["a", "b", "a"]}), path)
+    with pytest.raises(DataError, match=r"bad\.parquet, line 2: a text is not UTF-8: byte 0xe9 at 3"):
+        read(path)
+    bad_rows = BadRows(skip=True)
+    assert [document.text for document in read_documents(path, bad_rows=bad_rows)] == ["one", "three"]
+    assert bad_rows.count == 1
+    twice = pa.Table.from_arrays([pa.array(["x"]), pa.array(["y"]), pa.array(["a"])], ["text", "text", "label"])
+    pq.write_table(twice, path)
+    with pytest.raises(DataError, match="names a column twice: 'text'"):
+        read(path)
+
+
+def test_spans_of_documents_are_put_in_order_and_checked():
+    document = Document("one two three", "a", ((8, 13), (0, 3), (2, 5)))
+    assert document.rationale == ((0, 5), (8, 13))
+    with pytest.raises(DataError, match=r"the rationale holds \(8, 14\)"):
+        Document("one two three", "a", ((8, 14),))
+
+
 def test_messages_are_short(file):
     with pytest.raises(DataError) as caught:
         read(file(b'{"text": ' + b"x" * 100_000 + b"}\n"))

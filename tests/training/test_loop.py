@@ -352,6 +352,17 @@ def test_a_settled_round_is_kept_only_if_it_is_no_worse(run, monkeypatch, worse,
     assert same(weights(trainer), {name: trainer.best[name] for name in weights(trainer)})
 
 
+def test_a_crash_before_the_first_checkpoint_is_due_can_be_resumed(run, stop_at):
+    whole = run(name="whole")
+    whole.run()
+    crashed = run(trackers=[stop_at(3)], training__checkpoint_seconds=1000.0)
+    with pytest.raises(RuntimeError, match="crash"):
+        crashed.run()
+    resumed = run(training__checkpoint_seconds=1000.0)
+    resumed.run(resume=True)
+    assert same(weights(whole), weights(resumed))
+
+
 @pytest.mark.parametrize("into", [1, 3, 5])
 def test_a_crash_while_settling_then_resume_gives_the_same_weights(run, into, stop_at):
     whole = run(name="whole", **SETTLE)

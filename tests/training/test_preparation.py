@@ -61,6 +61,22 @@ def test_long_texts_are_cut_and_the_user_is_told(tiny):
     assert any("5 texts are longer than 20 tokens" in note for note in prepared.notes)
 
 
+@pytest.mark.parametrize("label", [None, float("nan")])
+def test_training_rows_without_a_label_are_bad(tiny, label):
+    rows = [*toy_reviews(20), Document("what is it", label, line=20)]
+    with pytest.raises(DataError, match="line 20: there is no label"):
+        prepare(rows, None, tiny(), bad_rows=strict())
+    assert len(prepare(rows, None, tiny(), bad_rows=BadRows(skip=True)).train) == 18
+
+
+def test_vectors_of_another_language_are_noticed(tiny, tmp_path):
+    path = tmp_path / "vectors.txt"
+    path.write_text("batterie 1 2 3\n", encoding="utf-8")
+    prepared = prepare(toy_reviews(60), None, tiny(text__vectors=str(path)), bad_rows=strict())
+    assert prepared.summary["tokens_with_a_pretrained_vector"] == 0
+    assert any("Only 0% of the words have a vector" in note for note in prepared.notes)
+
+
 def test_vectors_are_frozen_words_without_one_learn(tiny, tmp_path):
     path = tmp_path / "vectors.txt"
     path.write_text("battery 1 2 3\nunseen 4 5 6\n", encoding="utf-8")

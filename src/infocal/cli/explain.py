@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -11,7 +12,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import click
 
 from infocal.cli.options import FILE, Columns, columns, decoding, examples, skip_bad
-from infocal.cli.output import Voice, byte_sink, show
+from infocal.cli.output import Voice, byte_sink
+from infocal.markup import show
 
 if TYPE_CHECKING:
     from infocal.data.readers import BadRows
@@ -114,16 +116,15 @@ def _documents(
 
 def _given(texts: tuple[str, ...], bad_rows: BadRows) -> Iterator[Document]:
     """The texts of the command line, counted from 1."""
+    from infocal.data.readers import checked_text
     from infocal.errors import DataError
-    from infocal.text.sources import shown
     from infocal.types import Document
 
     for number, text in enumerate(texts, 1):
-        if text.strip():
-            yield Document(text, line=number)
-        else:
-            found = f"the text is empty: {shown(text)}"
-            bad_rows.report(DataError(found, allowed="a text with words", source=f"TEXT {number}"))
+        try:
+            yield Document(checked_text(text, partial(DataError, source=f"TEXT {number}")), line=number)
+        except DataError as error:
+            bad_rows.report(error)
 
 
 def _lines(stream: BinaryIO, source: str, bad_rows: BadRows) -> Iterator[Document]:

@@ -31,7 +31,7 @@ FILE = click.Path(path_type=Path)
 
 @dataclass(frozen=True, kw_only=True)
 class Columns:
-    """Which columns the user named; None where the usual name serves."""
+    """Which columns the user named; None where the usual name serves, an empty rationale where none is read."""
 
     text: str | None = None
     label: str | None = None
@@ -46,9 +46,9 @@ class Columns:
             bad_rows=bad_rows,
             text=self.text or "text",
             label=self.label or "label",
-            rationale=self.rationale or "rationale",
+            rationale="rationale" if self.rationale is None else self.rationale or None,
             require_label=require_label or self.label is not None,
-            require_rationale=self.rationale is not None,
+            require_rationale=bool(self.rationale),
         )
 
 
@@ -65,7 +65,7 @@ def columns(verb: Verb) -> Verb:
     def wrapped(*, text: str | None, label: str | None, rationale: str | None, **rest: Any) -> Any:
         return verb(columns=Columns(text=text, label=label, rationale=rationale), **rest)
 
-    what = "Column of the human's evidence, lists of [start, end]  [default: rationale, if there]"
+    what = "Column of the human's evidence, lists of [start, end]; '' reads none  [default: rationale, if there]"
     wrapped = click.option("--rationale", metavar="NAME", help=what)(wrapped)
     wrapped = click.option("--label", metavar="NAME", help="Column of the label  [default: label]")(wrapped)
     what = "Column of the text; a.b reaches into nested JSON  [default: text]"

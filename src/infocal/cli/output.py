@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from infocal.types import Explanation
-
-__all__ = ["Voice", "byte_sink", "human_size", "show"]
+__all__ = ["Voice", "byte_sink", "human_size"]
 
 
 class Voice:
@@ -45,33 +38,20 @@ class Voice:
         self.result.print(visible(line), soft_wrap=True, style=style)
 
 
-def show(console: Console, explanation: Explanation) -> None:
-    """An explanation in colour on a terminal, with ``[[...]]`` elsewhere."""
-    if console.is_terminal:
-        console.print(explanation)
-    else:
-        console.print(str(explanation), soft_wrap=True, markup=False, highlight=False)
-    console.print()
-
-
 @contextmanager
 def byte_sink(out: Path | None) -> Iterator[Callable[[str], None]]:
     """A function that writes lines as UTF-8 to a file, which appears when all is written, or to stdout."""
     if out is None:
         yield lambda line: click.echo(line.encode("utf-8"))
         return
-    out.parent.mkdir(parents=True, exist_ok=True)
-    partial = out.with_name(f".{out.name}.{os.getpid()}.partial")
-    try:
-        with partial.open("wb") as stream:
-            yield lambda line: _write(line, stream.write)
-        partial.replace(out)
-    finally:
-        partial.unlink(missing_ok=True)
+    from infocal.files import writing
 
+    with writing(out) as stream:
 
-def _write(line: str, write: Callable[[bytes], object]) -> None:
-    write(line.encode("utf-8") + b"\n")
+        def write(line: str) -> None:
+            stream.write(line.encode("utf-8") + b"\n")
+
+        yield write
 
 
 def human_size(count: int) -> str:

@@ -14,8 +14,9 @@ import click
 
 from infocal.cli.failures import INTERRUPTED
 from infocal.cli.options import Columns
-from infocal.cli.output import Voice, human_size, show
+from infocal.cli.output import Voice, human_size
 from infocal.errors import SettingsError
+from infocal.markup import show
 
 if TYPE_CHECKING:
     from infocal.config import Settings
@@ -93,19 +94,23 @@ def _settings(request: Request) -> Settings:
 
 def _nothing_to_do(request: Request, voice: Voice) -> bool:
     """Whether the run is already finished; SettingsError where training would destroy something."""
+    from infocal.files import clear_leftovers, recover
     from infocal.storage import CHECKPOINT, HEADER, check_replaceable
 
     out = request.out
+    recover(out)
     check_replaceable(out)
+    clear_leftovers(out)
     if request.resume:
         if (out / CHECKPOINT).is_file():
             return False
         if (out / HEADER).is_file() and not request.overwrite:
-            voice.say(f"The run in {out} is finished; there is nothing to resume.")
+            voice.say(f"The run in {out} is finished; there is nothing to resume. --overwrite trains anew.")
             return True
         voice.tell(f"There is no checkpoint in {out}; training starts anew.")
     elif out.is_dir() and any(out.iterdir()) and not request.overwrite:
-        what = "the state of an interrupted run" if (out / CHECKPOINT).is_file() else "a model"
+        model = "a model" if (out / HEADER).is_file() else "the beginnings of a run"
+        what = "the state of an interrupted run" if (out / CHECKPOINT).is_file() else model
         raise SettingsError(
             f"{out} already holds {what}; use --resume to go on with an interrupted run, --overwrite to "
             "replace it, or name another folder with --out"
@@ -128,6 +133,10 @@ def _prepare(request: Request, settings: Settings, voice: Voice) -> Prepared:
         dev_source=str(request.dev),
         from_text=format_of(request.data) in (".csv", ".tsv"),
     )
+    prepared.summary["columns"] = {
+        "text": request.columns.text or "text",
+        "label": request.columns.label or "label",
+    }
     annotated = prepared.summary["annotated_rows"]
     if settings.loss.rationale_supervision and not annotated:
         raise SettingsError(
@@ -175,9 +184,9 @@ def _trackers(request: Request, voice: Voice) -> list[Tracker]:
 
 
 def _save(model: Rationalizer, out: Path, *, keep_checkpoint: bool) -> None:
-    from infocal.storage import CHECKPOINT
+    from infocal.storage import CHECKPOINT, save_model
 
-    model.save(out)
+    save_model(model, out, keep_run=True)
     if not keep_checkpoint:
         (out / CHECKPOINT).unlink(missing_ok=True)
 

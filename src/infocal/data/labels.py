@@ -94,7 +94,10 @@ def number(label: object, *, source: str, line: int | None) -> float:
 def _value(label: object) -> float | None:
     """The finite number that a label is, if it is one."""
     if isinstance(label, int | float | np.integer | np.floating) and not isinstance(label, bool):
-        return float(label) if math.isfinite(label) else None
+        try:
+            return float(label) if math.isfinite(label) else None
+        except OverflowError:
+            return None
     return _parsed(label) if isinstance(label, str) else None
 
 

@@ -16,9 +16,9 @@ import numpy as np
 from infocal.data.records import BadRows, missing_column, read_records
 from infocal.errors import DataError
 from infocal.text.sources import shown, shown_list
-from infocal.types import Document, Span
+from infocal.types import Document, Span, joined_spans
 
-__all__ = ["BadRows", "documents_from", "read_documents"]
+__all__ = ["BadRows", "checked_text", "documents_from", "read_documents"]
 
 _MISSING: Any = object()
 _NOT_LABELS = {"nan", "inf", "+inf", "-inf", "infinity", "+infinity", "-infinity"}
@@ -90,7 +90,7 @@ class _Columns:
 
     def document(self, record: Mapping[str, Any], line: int) -> Document:
         problem = partial(DataError, source=self.source, line=line)
-        text = _text(self._needed(record, self.text, line), problem)
+        text = checked_text(self._needed(record, self.text, line), problem)
         label: str | int | float | None = None
         if self.label and self.require_label:
             label = _label(self._needed(record, self.label, line), problem)
@@ -135,7 +135,8 @@ def _is_nothing(value: object) -> bool:
     return value is None or value is _MISSING or (isinstance(value, float) and math.isnan(value))
 
 
-def _text(value: Any, problem: Problem) -> str:
+def checked_text(value: Any, problem: Problem) -> str:
+    """A text that can be read; otherwise ``problem`` makes the error that is raised."""
     value = _plain(value)
     if not isinstance(value, str):
         raise problem(f"the text is {shown(value)}", allowed="a string")
@@ -185,6 +186,7 @@ def _spans(value: Any, text: str, problem: Problem) -> tuple[Span, ...] | None:
         try:
             value = json.loads(value) if value.strip() else None
         except (ValueError, RecursionError) as error:
+            allowed += "; --rationale '' leaves the column alone"
             raise problem(f"the rationale is {shown(value)}", allowed=allowed) from error
     if _is_nothing(value):
         return None
@@ -194,7 +196,7 @@ def _spans(value: Any, text: str, problem: Problem) -> tuple[Span, ...] | None:
     for pair in pairs:
         if not _is_span(pair, len(text)):
             raise problem(f"the rationale holds {shown(pair)}", allowed=allowed)
-    return _joined(pairs)
+    return joined_spans((int(start), int(end)) for start, end in pairs)
 
 
 def _is_span(pair: Any, length: int) -> bool:
@@ -202,16 +204,6 @@ def _is_span(pair: Any, length: int) -> bool:
         return False
     start, end = map(_plain, pair)
     return type(start) is int and type(end) is int and 0 <= start < end <= length
-
-
-def _joined(pairs: Iterable[Any]) -> tuple[Span, ...]:
-    spans: list[Span] = []
-    for start, end in sorted((int(start), int(end)) for start, end in pairs):
-        if spans and start < spans[-1][1]:
-            spans[-1] = (spans[-1][0], max(end, spans[-1][1]))
-        else:
-            spans.append((start, end))
-    return tuple(spans)
 
 
 def documents_from(
@@ -258,7 +250,7 @@ def _rows(columns: dict[str, Any], source: str) -> Iterator[Document]:
         short = [name for name, value in fields.items() if value is _MISSING]
         if short:
             raise problem(f"the {shown_list(short)} end before this row", allowed="as many of each")
-        text = _text(fields["texts"], problem)
+        text = checked_text(fields["texts"], problem)
         label = _label(fields["labels"], problem) if "labels" in fields else None
         yield Document(text, label, _spans(fields.get("rationales"), text, problem), row)
 

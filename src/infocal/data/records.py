@@ -6,7 +6,7 @@ import csv
 import json
 import re
 import sys
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -89,7 +89,7 @@ def read_records(
     """
     suffix = format_of(path)
     if suffix == ".parquet":
-        return _parquet(path, required, optional)
+        return _parquet(path, bad_rows, required, optional)
     return _csv(path, suffix, bad_rows, required) if suffix in (".csv", ".tsv") else _json(path, bad_rows)
 
 
@@ -214,11 +214,15 @@ def _check_header(header: list[str], lines: _Lines, required: Collection[str], s
         raise DataError("the file is empty", allowed="a header and rows", source=source)
     if lines.broken:
         raise DataError("the header is not UTF-8 text", allowed="UTF-8", source=source, line=lines.start)
-    twice = [name for name in dict.fromkeys(header) if name and header.count(name) > 1]
+    _check_once(header, source, lines.start)
+    check_columns(header, required, source)
+
+
+def _check_once(names: Sequence[str], source: str, line: int | None = None) -> None:
+    twice = [name for name in dict.fromkeys(names) if name and names.count(name) > 1]
     if twice:
         found = f"the header names a column twice: {shown_list(twice)}"
-        raise DataError(found, allowed="each name once", source=source, line=lines.start)
-    check_columns(header, required, source)
+        raise DataError(found, allowed="each name once", source=source, line=line)
 
 
 def _json(path: str | Path, bad_rows: BadRows) -> Iterator[Record]:
@@ -265,7 +269,9 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return record
 
 
-def _parquet(path: str | Path, required: Collection[str], optional: Collection[str]) -> Iterator[Record]:
+def _parquet(
+    path: str | Path, bad_rows: BadRows, required: Collection[str], optional: Collection[str]
+) -> Iterator[Record]:
     try:
         import pyarrow
         import pyarrow.parquet
@@ -277,11 +283,30 @@ def _parquet(path: str | Path, required: Collection[str], optional: Collection[s
         try:
             file = pyarrow.parquet.ParquetFile(stream)
             names = file.schema_arrow.names
+            _check_once(names, source)
             check_columns(names, required, source)
             wanted = {name if name in names else name.split(".")[0] for name in (*required, *optional)}
             for batch in file.iter_batches(batch_size=4096, columns=sorted(wanted & set(names))):
-                for record in batch.to_pylist():
+                for record in _batch_rows(batch):
                     number += 1
-                    yield number, record
+                    if isinstance(record, UnicodeDecodeError):
+                        found = f"a text is not UTF-8: byte 0x{record.object[record.start]:02x} at {record.start}"
+                        bad_rows.report(DataError(found, allowed="UTF-8 text", source=source, line=number))
+                    else:
+                        yield number, record
         except pyarrow.ArrowException as error:
             raise DataError(f"the file is not readable Parquet: {error}", source=source) from error
+
+
+def _batch_rows(batch: Any) -> Iterator[dict[str, Any] | UnicodeDecodeError]:
+    """The rows of an Arrow batch; in place of one whose text cannot be decoded, why."""
+    try:
+        yield from batch.to_pylist()
+        return
+    except UnicodeDecodeError:
+        pass
+    for row in range(batch.num_rows):
+        try:
+            yield batch.slice(row, 1).to_pylist()[0]
+        except UnicodeDecodeError as error:
+            yield error

@@ -182,6 +182,13 @@ class RationaleEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             )
         except StoppedEarlyError as error:
             raise KeyboardInterrupt from error
+        if cut := model.record["data"]["texts_cut"]:
+            warnings.warn(
+                f"{cut:,} texts are longer than {settings.text.max_tokens:,} tokens; the model reads their "
+                "beginning only (settings={'text.max_tokens': ...} changes that)",
+                UserWarning,
+                stacklevel=3,
+            )
         if model.record["training"]["interrupted"]:
             warnings.warn("stopped by the user: this is the best model so far", ConvergenceWarning, stacklevel=3)
         return model
@@ -235,7 +242,8 @@ def _audience(*, verbose: bool) -> tuple[tuple[Tracker, ...], Callable[[str], No
 
 def _parameters(model: Rationalizer) -> dict[str, Any]:
     """The parameters with which an estimator trains as this model was trained."""
-    usual, used = _flat(load_settings().model_dump()), _flat(model.settings.model_dump())
+    used = _flat(model.settings.model_dump())
+    usual = _flat(load_settings(method=model.settings.method).model_dump())
     parameters = {parameter: used[name] for name, parameter in _OWN.items()}
     if isinstance(model.segmenter, CustomSegmenter):
         parameters["segmenter"] = model.segmenter.function

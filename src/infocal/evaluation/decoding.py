@@ -8,9 +8,8 @@ phrase.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -32,9 +31,7 @@ from infocal.evaluation.span_search import Columns, SpanCosts, best_spans, fill_
 __all__ = [
     "RunStatistics",
     "fit_span_threshold",
-    "fit_span_thresholds",
     "fit_threshold",
-    "fit_thresholds",
     "least_share",
     "run_statistics",
     "select_above",
@@ -66,29 +63,20 @@ def select_above(scores: ArrayLike, offsets: ArrayLike, *, threshold: float, lea
 
 
 def fit_threshold(scores: ArrayLike, offsets: ArrayLike, *, share: float, least: float = 0.0) -> float:
-    """The threshold with which `select_above` selects ``share`` of all tokens as nearly as possible."""
-    return fit_thresholds(scores, offsets, wanted=[(share, least)])[0]
-
-
-def fit_thresholds(scores: ArrayLike, offsets: ArrayLike, *, wanted: Sequence[tuple[float, float]]) -> list[float]:
-    """The same for several pairs of a share and what a document keeps in any case; scores are sorted once.
+    """The threshold with which `select_above` selects ``share`` of all tokens as nearly as possible.
 
     The best tokens of a document are selected whatever the threshold, so only the others are counted out.
     """
+    _check_share(share)
     places = as_offsets(offsets)
     values = _some(as_scores(scores, places))
-    owner, ranks = owners(places), _ranks(values, places)
-    falling = np.argsort(-values, kind="stable")
-    last = np.append(np.flatnonzero(np.diff(values[falling])), values.size - 1)  # of each level, in that order
-    levels, owner, ranks = values[falling][last], owner[falling], ranks[falling]
-    found = []
-    for share, least in wanted:
-        _check_share(share)
-        others = ranks >= _budgets(places, least, floor=True)[owner]
-        reached = np.concatenate(([0], np.cumsum(others)[last]))
-        count = share * values.size - (values.size - reached[-1])
-        found.append(_between(levels, int(np.argmin(np.abs(reached - count)))))
-    return found
+    others = ~_best_of_each(values, places, _budgets(places, least, floor=True))
+    if not others.any():
+        return float(values.min())
+    levels, counts = np.unique(values[others], return_counts=True)
+    levels, reached = levels[::-1], np.concatenate(([0], np.cumsum(counts[::-1])))
+    wanted = share * values.size - (values.size - others.sum())
+    return _between(levels, int(np.argmin(np.abs(reached - wanted))))
 
 
 def select_average(scores: ArrayLike, offsets: ArrayLike, *, share: float) -> Flags:
@@ -170,65 +158,43 @@ def fit_span_threshold(
     breaks: ArrayLike | None = None,
     least: float = 0.0,
 ) -> float:
-    """The threshold with which `select_spans` selects ``share`` of all tokens, as nearly as it can."""
-    pairs = [(share, least)]
-    return fit_span_thresholds(scores, offsets, wanted=pairs, span_cost=span_cost, breaks=breaks)[0]
+    """The threshold with which `select_spans` selects ``share`` of all tokens, as nearly as it can.
 
-
-def fit_span_thresholds(
-    scores: ArrayLike,
-    offsets: ArrayLike,
-    *,
-    wanted: Sequence[tuple[float, float]],
-    span_cost: float,
-    breaks: ArrayLike | None = None,
-) -> list[float]:
-    """The same for several pairs of a share and what a document keeps in any case.
-
-    How many tokens are selected never grows with the threshold, so that two thresholds, one with too many and one
-    with too few, close in on the right one. What was found for a share serves those that follow.
+    How many are selected never grows with the threshold, so that two thresholds, one with too many and one with
+    too few, close in on the right one.
     """
+    _check_share(share)
     _check_cost(span_cost)
     places = as_offsets(offsets)
     values = _some(as_scores(scores, places))
-    columns = Columns.of(places)
+    columns, floors = Columns.of(places), _budgets(places, least, floor=True)
     costs = SpanCosts.of(span_cost, values.size, _as_breaks(breaks, places))
-    known: dict[float, Floats] = {}  # threshold -> tokens selected in each document
 
-    def counted(floors: Integers, threshold: float) -> int:
-        if threshold not in known:
-            known[threshold] = sums(best_spans(values, columns, threshold=threshold, costs=costs), places)
-        return int(np.maximum(known[threshold], floors).sum())
+    def counted(threshold: float) -> int:
+        found = best_spans(values, columns, threshold=threshold, costs=costs)
+        return int(np.maximum(sums(found, places), floors).sum())
 
-    ends = float(values.min()) - 3 * span_cost - 1.0, float(values.max())
-    found = []
-    for share, least in wanted:
-        _check_share(share)
-        floors = _budgets(places, least, floor=True)
-        found.append(_close_in(partial(counted, floors), share * values.size, {*ends, *known}))
-    return found
+    low, high = float(values.min()) - 3 * span_cost - 1.0, float(values.max())
+    return _close_in(counted, share * values.size, low, high)
 
 
-def _close_in(counted: Callable[[float], int], wanted: float, tried: set[float]) -> float:
+def _close_in(counted: Callable[[float], int], wanted: float, low: float, high: float) -> float:
     """The threshold whose count, which never grows with it, is right to a thousandth, or as nearly as can be.
 
-    Steps go by turns to the middle and to where a straight line between the two ends has it.
+    Steps go by turns to where a straight line between the two ends has it and to their middle.
     """
-    counts = {threshold: counted(threshold) for threshold in sorted(tried)}
-    low = max((t for t in counts if counts[t] >= wanted), default=min(counts))
-    high = min((t for t in counts if counts[t] < wanted), default=max(counts))
+    counts = {threshold: counted(threshold) for threshold in (low, high)}
     for step in range(BISECTIONS):
-        best = min(counts, key=lambda t: abs(counts[t] - wanted))
-        if abs(counts[best] - wanted) < max(0.5, wanted / 1000) or not low < high:
-            break
         above, below = counts[low] - wanted, wanted - counts[high]
+        if min(abs(above), abs(below)) < max(0.5, wanted / 1000):
+            break
         part = 0.5 if step % 2 or above + below <= 0 else min(0.95, max(0.05, above / (above + below)))
         middle = low + part * (high - low)
         if not low < middle < high:
             break
         counts[middle] = counted(middle)
         low, high = (middle, high) if counts[middle] >= wanted else (low, middle)
-    return min(counts, key=lambda t: abs(counts[t] - wanted))
+    return min(counts, key=lambda threshold: abs(counts[threshold] - wanted))
 
 
 def select_spans_exact(
@@ -326,13 +292,8 @@ def _budgets(offsets: Integers, share: float, *, floor: bool = False) -> Integer
 
 def _best_of_each(values: Floats, offsets: Integers, budgets: Integers) -> Flags:
     """Mark the ``budgets`` (n,) best tokens of every document; of equals, the earlier."""
-    return np.asarray(_ranks(values, offsets) < budgets[owners(offsets)])
-
-
-def _ranks(values: Floats, offsets: Integers) -> Integers:
-    """(total,) how many tokens of the same document come before each, the best first; of equals, the earlier."""
     owner = owners(offsets)
     order = np.lexsort((-values, owner))
-    ranks = np.empty(values.size, dtype=np.int64)
-    ranks[order] = np.arange(values.size) - offsets[owner]
-    return ranks
+    selected = np.empty(values.size, dtype=np.bool_)
+    selected[order] = np.arange(values.size) - offsets[owner] < budgets[owner]
+    return selected

@@ -119,7 +119,7 @@ class InfoCal(Method):
         return Step(self.objectives(output, batch, conditions), selected, tokens)
 
     def objectives(self, output: Output, batch: Batch, conditions: Conditions) -> dict[str, Tensor]:
-        """Every objective whose weight is not zero, by name, each (b,)."""
+        """The objectives by name, each (b,); those that cost something only where their weight is not zero."""
         if output.guide_features is None or output.guide_logits is None:
             raise ValueError("training needs the guider's side")
         loss = self.settings.loss

@@ -129,6 +129,7 @@ class Trainer:
                 self._restore()
             elif self.state.phase == "joint":
                 self.method.begin_joint()
+            self._save()
             for tracker in self.trackers:
                 tracker.start(total_steps=self._total_steps(), step=self.state.step, history=self.state.history)
             try:

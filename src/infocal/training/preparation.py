@@ -6,6 +6,7 @@ import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -30,6 +31,7 @@ __all__ = ["Prepared", "build_embedding", "encode_labelled", "prepare"]
 
 SAMPLE = 200
 LITTLE_DATA = 1000
+LITTLE_COVERED = 0.5
 NO_ROW, A_ROW = "there is no row that can be used", "rows with a text and a label"
 
 
@@ -111,7 +113,19 @@ def prepare(
             bad_rows=bad_rows,
         )
     notes = _notes(cut, train, dev, settings, split=dev_documents is None, bad_rows=bad_rows)
-    summary = _summary(train, dev, task, vocabulary, cut)
+    summary = {
+        "source": Path(source).name,
+        "held_out_source": "a part of the same" if dev_documents is None else Path(dev_source).name,
+        **_summary(train, dev, task, vocabulary, cut),
+    }
+    if vectors is not None:
+        covered = _covered(train, vocabulary, vectors)
+        summary["tokens_with_a_pretrained_vector"] = covered
+        if covered < LITTLE_COVERED:
+            notes.append(
+                f"Only {covered:.0%} of the words have a vector in {settings.text.vectors}: is it made for this "
+                "language, and are its words cut and cased as these are?"
+            )
     return Prepared(cut, vocabulary, vectors, task, train, dev, summary, notes)
 
 
@@ -175,6 +189,10 @@ def _read(
     builder = CorpusBuilder(segmenter, max_tokens=settings.text.max_tokens, source=source)
     for document in documents:
         try:
+            if document.label is None or document.label != document.label:
+                raise DataError(
+                    "there is no label", allowed="a class or a number", source=source, line=document.line
+                )
             builder.add(document)
         except DataError as error:
             bad_rows.report(error)
@@ -270,6 +288,12 @@ def _notes(
             "beginning only (the setting text.max_tokens changes that)."
         )
     return notes
+
+
+def _covered(train: Corpus, vocabulary: Vocabulary, vectors: Vectors) -> float:
+    """The share of the training tokens that have a pretrained vector."""
+    counts = train.word_counts(len(vocabulary))
+    return float(counts[vocabulary.ids(vectors.words)].sum() / counts.sum())
 
 
 def _summary(

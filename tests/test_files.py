@@ -1,0 +1,81 @@
+"""Writing in one step, and mending what a killed writer left."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from infocal.errors import SettingsError
+from infocal.files import atomic_folder, clear_leftovers, left_over_from, recover, write_text, writing
+from infocal.storage import check_replaceable
+
+
+@pytest.fixture(scope="module")
+def dead():
+    """The number of a process that lives no more."""
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    return process.pid
+
+
+def test_a_failed_write_changes_nothing(tmp_path):
+    write_text(tmp_path / "a", "old")
+    with pytest.raises(RuntimeError), writing(tmp_path / "a") as stream:
+        stream.write(b"new")
+        raise RuntimeError
+    assert (tmp_path / "a").read_text() == "old"
+    assert [item.name for item in tmp_path.iterdir()] == ["a"]
+
+
+def test_a_failed_folder_changes_nothing(tmp_path):
+    for text in ("old", "new"):
+        try:
+            with atomic_folder(tmp_path / "model") as folder:
+                write_text(folder / "a", text)
+                if text == "new":
+                    raise RuntimeError
+        except RuntimeError:
+            pass
+    assert (tmp_path / "model" / "a").read_text() == "old"
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_only_what_dead_processes_left_is_left_over(dead):
+    assert left_over_from(f".model.json.{dead}.partial") == "model.json"
+    assert left_over_from(f".model.json.{os.getpid()}.partial") is None
+    assert left_over_from("model.json") is None
+    assert left_over_from(".hidden.partial") is None
+
+
+def test_leftovers_of_a_kill_are_cleared_and_nothing_else(tmp_path, dead):
+    for name in ("model.json", f".model.json.{dead}.partial", f".model.json.{os.getpid()}.partial", ".profile"):
+        (tmp_path / name).touch()
+    clear_leftovers(tmp_path)
+    assert {item.name for item in tmp_path.iterdir()} == {
+        "model.json",
+        f".model.json.{os.getpid()}.partial",
+        ".profile",
+    }
+
+
+def test_a_kill_between_the_two_renames_is_mended(tmp_path, dead):
+    old = tmp_path / f".model.{dead}.old"
+    old.mkdir()
+    (old / "a").write_text("old")
+    (tmp_path / f".model.{dead}.partial").mkdir()
+    recover(tmp_path / "model")
+    assert [item.name for item in tmp_path.iterdir()] == ["model"]
+    assert (tmp_path / "model" / "a").read_text() == "old"
+
+
+def test_a_folder_of_the_users_own_is_not_replaced(tmp_path, dead):
+    (tmp_path / "README.md").write_text("mine")
+    with pytest.raises(SettingsError, match=r"not a model's, e\.g\. 'README\.md'"):
+        check_replaceable(tmp_path)
+    (tmp_path / "settings.yaml").touch()
+    (tmp_path / f".checkpoint.safetensors.{dead}.partial").touch()
+    check_replaceable(tmp_path)
+    (tmp_path / f".thesis.tex.{dead}.partial").touch()
+    with pytest.raises(SettingsError, match=r"thesis\.tex"):
+        check_replaceable(tmp_path)

@@ -124,6 +124,9 @@ def train_prepared(
 
 def resolve_settings(settings: Settings, prepared: Prepared) -> Settings:
     """Settle what depends on the data, so that the saved settings say what was done."""
+    if prepared.max_tokens is not None:
+        text = settings.text.model_copy(update={"max_tokens": prepared.max_tokens})
+        settings = settings.model_copy(update={"text": text})
     if settings.loss.calibration_window != "auto":
         return settings
     window = calibration_window(float(prepared.summary["tokens_per_text"]["median"]))

@@ -149,6 +149,19 @@ class Rationalizer:
         began = time.perf_counter()
         bad_rows = bad_rows or BadRows(skip=False)
         corpus = self.encode(documents, bad_rows=bad_rows, source=source)
+        result = self.evaluate_corpus(corpus, decoder=decoder, share=share, span_cost=span_cost)
+        return {**result, "skipped": bad_rows.count, "seconds": round(time.perf_counter() - began, 3)}
+
+    def evaluate_corpus(
+        self,
+        corpus: Corpus,
+        *,
+        decoder: str = "average",
+        share: float | None = None,
+        span_cost: float | None = None,
+    ) -> dict[str, Any]:
+        """The same for documents that are encoded in this model's vocabulary, with targets of its task."""
+        began = time.perf_counter()
         scores, selected, logits = self._answer(corpus, decoder=decoder, share=share, span_cost=span_cost)
         full = self._full_text(corpus)
         rest = self._outputs(corpus, ~selected)
@@ -162,7 +175,7 @@ class Rationalizer:
             "decoder": decoder,
             "requested": self.decoding.share if share is None else share,
             "texts_cut": corpus.cut,
-            "skipped": bad_rows.count,
+            "skipped": 0,
         }
         return {**result, "seconds": round(time.perf_counter() - began, 3)}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from infocal import __version__
-from infocal.cli import compare, demo, evaluate, explain, inspect, reproduce, train
+from infocal.cli import compare, demo, evaluate, explain, inspect, prepare, reproduce, train
 from infocal.cli.failures import EXIT_CODES, Verbs
 
 __all__ = ["main"]
@@ -28,6 +28,7 @@ for _verb in (
     explain.explain,
     compare.compare,
     reproduce.reproduce,
+    prepare.prepare,
     demo.demo,
     inspect.info,
     inspect.recipes,

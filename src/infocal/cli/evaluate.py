@@ -13,6 +13,7 @@ from infocal.cli.options import FILE, Columns, columns, decoding, examples, skip
 from infocal.cli.output import Voice
 
 if TYPE_CHECKING:
+    from infocal.rationalizer import Rationalizer
     from infocal.report import Table
 
 __all__ = ["both_sides", "evaluate"]
@@ -46,22 +47,50 @@ RATIONALE_NAMES = {
 @click.argument("data", type=FILE)
 @columns
 @decoding
+@click.option("--part", metavar="NAME", help="Part of an encoded corpus  [default: test].")
 @click.option("--json", "json_out", metavar="FILE|-", help="Write all figures as JSON; - for stdout, no tables.")
 @skip_bad
 def evaluate(
-    model: Path, data: Path, columns: Columns, choice: dict[str, Any], json_out: str | None, skip_bad: bool
+    model: Path,
+    data: Path,
+    columns: Columns,
+    choice: dict[str, Any],
+    part: str | None,
+    json_out: str | None,
+    skip_bad: bool,
 ) -> None:
-    """Score MODEL on the labelled rows of DATA.
+    """Score MODEL on the labelled rows of DATA, a file or a folder of `infocal prepare`.
 
     Rows that also have the human's evidence (--rationale) show how well the selected words agree with it.
     """
+    from infocal.data.encoded import is_encoded
     from infocal.data.readers import BadRows
     from infocal.rationalizer import load
 
     bad_rows = BadRows(skip=skip_bad)
     trained = load(model)
+    if is_encoded(data):
+        _deliver(_encoded_figures(trained, data, columns, part or "test", choice), json_out, None)
+        return
+    if part is not None:
+        raise click.UsageError("--part is for encoded corpora; DATA is a file")
     figures = trained.evaluate(columns.read(data, bad_rows), bad_rows=bad_rows, source=str(data), **choice)
     _deliver(figures, json_out, bad_rows.summary())
+
+
+def _encoded_figures(
+    trained: Rationalizer, data: Path, columns: Columns, part: str, choice: Mapping[str, Any]
+) -> dict[str, Any]:
+    from infocal.data.encoded import EncodedFolder
+    from infocal.errors import DataError
+
+    folder = EncodedFolder.open(data)
+    label = columns.label or trained.record["data"].get("columns", {}).get("label", "label")
+    classes = trained.task.to_json().get("classes")
+    if folder.vocabulary != trained.vocabulary or list(folder.classes(label)) != classes:
+        found = "the encoded corpus has another vocabulary, or other classes, than the model"
+        raise DataError(found, allowed="the folder it was trained on, or a file of texts", source=str(data))
+    return trained.evaluate_corpus(folder.part(part, label), **choice)
 
 
 def _deliver(figures: Mapping[str, Any], json_out: str | None, note: str | None) -> None:

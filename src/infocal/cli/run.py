@@ -119,20 +119,24 @@ def _nothing_to_do(request: Request, voice: Voice) -> bool:
 
 
 def _prepare(request: Request, settings: Settings, voice: Voice) -> Prepared:
+    from infocal.data.encoded import is_encoded
     from infocal.data.readers import BadRows
     from infocal.data.records import format_of
     from infocal.training.preparation import prepare
 
-    bad_rows = BadRows(skip=request.skip_bad)
-    prepared = prepare(
-        request.columns.read(request.data, bad_rows),
-        None if request.dev is None else request.columns.read(request.dev, bad_rows),
-        settings,
-        bad_rows=bad_rows,
-        source=str(request.data),
-        dev_source=str(request.dev),
-        from_text=format_of(request.data) in (".csv", ".tsv"),
-    )
+    if is_encoded(request.data):
+        prepared = _open_encoded(request, settings)
+    else:
+        bad_rows = BadRows(skip=request.skip_bad)
+        prepared = prepare(
+            request.columns.read(request.data, bad_rows),
+            None if request.dev is None else request.columns.read(request.dev, bad_rows),
+            settings,
+            bad_rows=bad_rows,
+            source=str(request.data),
+            dev_source=str(request.dev),
+            from_text=format_of(request.data) in (".csv", ".tsv"),
+        )
     prepared.summary["columns"] = {
         "text": request.columns.text or "text",
         "label": request.columns.label or "label",
@@ -151,6 +155,19 @@ def _prepare(request: Request, settings: Settings, voice: Voice) -> Prepared:
             "it only serves to score models."
         )
     return prepared
+
+
+def _open_encoded(request: Request, settings: Settings) -> Prepared:
+    from infocal.training.preparation import open_encoded
+
+    for option, given in (
+        ("--dev", request.dev),
+        ("--text", request.columns.text),
+        ("--supervise", request.supervise),
+    ):
+        if given:
+            raise SettingsError(f"{request.data} is an encoded corpus; {option} cannot be used with it")
+    return open_encoded(request.data, request.columns.label or "label", settings)
 
 
 def _train(request: Request, settings: Settings, prepared: Prepared, voice: Voice) -> Rationalizer:
@@ -220,8 +237,11 @@ def _held_out_figures(results: dict[str, Any], rows: int, voice: Voice) -> None:
 
 def _examples(request: Request, prepared: Prepared) -> Iterator[Document]:
     """Held-out rows that fit a screen, read again from their file, which keeps no text in memory before."""
+    from infocal.data.encoded import is_encoded
     from infocal.data.readers import BadRows
 
+    if is_encoded(request.data):
+        return  # it has no texts
     held = set(prepared.dev.lines.tolist())
     for document in request.columns.read(request.dev or request.data, BadRows(skip=True)):
         if document.line in held and len(document.text) <= LONGEST_EXAMPLE:

@@ -37,7 +37,8 @@ __all__ = ["train"]
 def train(data: Path, out: Path, **options: Any) -> None:
     """Train a model on DATA and save it in the folder MODEL.
 
-    DATA is a .csv, .tsv, .jsonl (each also .gz) or .parquet file with a column of texts and one of labels.
+    DATA is a .csv, .tsv, .jsonl (each also .gz) or .parquet file with a column of texts and one of labels, or a
+    folder of `infocal prepare`.
     Ctrl-C saves the best model so far; the same command with --resume goes on.
     """
     from infocal.cli.run import Request, run

@@ -134,7 +134,9 @@ class Trial:
         corpus = corpus or self.corpus
         return {
             "mean_run": run_statistics(selected, corpus.offsets).mean_run,
-            "language_model": selection_score(self.language_model, corpus.ids, corpus.offsets, selected),
+            "language_model": selection_score(
+                self.language_model, np.asarray(corpus.ids), corpus.offsets, selected
+            ),
         }
 
     def _human(self) -> dict[str, Any] | None:

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from infocal.comparison.plan import FORMAT, Run, Sources
 from infocal.config import Settings
 from infocal.data.readers import BadRows
@@ -179,7 +181,7 @@ def run_job(job: Job) -> dict[str, Any]:
     trial = Trial.of(
         model,
         documents,
-        language_model=BigramModel.fit(train.ids, train.offsets, size=len(prepared.vocabulary)),
+        language_model=BigramModel.fit(np.asarray(train.ids), train.offsets, size=len(prepared.vocabulary)),
         bad_rows=bad_rows,
         source=str(sources.test),
     )

@@ -19,10 +19,39 @@ from infocal.text.sources import shown
 from infocal.text.vocabulary import Vocabulary
 from infocal.types import Document, Span
 
-__all__ = ["Corpus", "CorpusBuilder", "flat_positions"]
+__all__ = ["Corpus", "CorpusBuilder", "Pieces", "flat_positions"]
 
 CHUNK = 4096
 """Documents that are copied at a time, and so many hundred tokens: what lies beside the corpus stays small."""
+
+
+class Pieces:
+    """Arrays that lie apart, as in several memory-mapped files, read as if one stood behind the other.
+
+    Args:
+        parts: the arrays, one-dimensional, of numbers of four bytes.
+    """
+
+    def __init__(self, parts: Sequence[NDArray[np.int32]]) -> None:
+        self.parts = [part for part in parts if len(part)]
+        self.starts = np.concatenate([[0], np.cumsum([len(part) for part in self.parts])]).astype(np.int64)
+
+    def __len__(self) -> int:
+        return int(self.starts[-1])
+
+    def __getitem__(self, places: NDArray[np.int64] | slice) -> NDArray[np.int32]:
+        if isinstance(places, slice):
+            places = np.arange(*places.indices(len(self)))
+        found = np.empty(len(places), dtype=np.int32)
+        owner = np.searchsorted(self.starts, places, side="right") - 1
+        for number in np.unique(owner):
+            here = owner == number
+            found[here] = self.parts[number][places[here] - self.starts[number]]
+        return found
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        whole = np.concatenate([np.empty(0, dtype=np.int32), *self.parts])
+        return whole if dtype is None else whole.astype(dtype)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,7 +59,7 @@ class Corpus:
     """n encoded documents, one after the other.
 
     Attributes:
-        ids: (total,) int32, the tokens' ids.
+        ids: (total,) int32, the tokens' ids, in one array or in pieces.
         offsets: (n + 1,) int64, document i is ids[offsets[i]:offsets[i + 1]].
         lines: (n,) int32, where each document stands in its source; -1 if unknown.
         targets: (n,) int64 classes or float32 scores; None if unknown.
@@ -39,7 +68,7 @@ class Corpus:
         cut: how many documents were longer than the model reads and lost their ends.
     """
 
-    ids: NDArray[np.int32]
+    ids: NDArray[np.int32] | Pieces
     offsets: NDArray[np.int64]
     lines: NDArray[np.int32]
     targets: NDArray[Any] | None = None
@@ -72,8 +101,11 @@ class Corpus:
     def _of(self, rows: NDArray[np.int64], *, in_place: bool) -> Corpus:
         offsets = np.concatenate([[0], np.cumsum(self.lengths[rows])]).astype(np.int64)
 
-        def gathered(values: NDArray[Any]) -> NDArray[Any]:
-            found = values if in_place else np.empty(offsets[-1], dtype=values.dtype)
+        def gathered(values: NDArray[Any] | Pieces) -> NDArray[Any]:
+            if in_place and isinstance(values, np.ndarray):
+                found: NDArray[Any] = values
+            else:
+                found = np.empty(offsets[-1], dtype=getattr(values, "dtype", np.int32))
             for start in range(0, len(rows), CHUNK):
                 end = min(start + CHUNK, len(rows))
                 found[offsets[start] : offsets[end]] = values[flat_positions(self.offsets, rows[start:end])]
@@ -95,7 +127,7 @@ class Corpus:
         Args:
             ends: ids of such marks; of several in a row only the last ends the sentence.
         """
-        mark = np.isin(self.ids, np.asarray(ends, dtype=np.int32))
+        mark = np.isin(np.asarray(self.ids), np.asarray(ends, dtype=np.int32))
         starts = np.zeros(len(self.ids), dtype=np.bool_)
         starts[1:] = mark[:-1] & ~mark[1:]
         starts[self.offsets[:-1]] = True
@@ -106,9 +138,12 @@ class Corpus:
         digest = hashlib.sha256()
         for part in fields(self):
             value = getattr(self, part.name)
-            digest.update(f"{part.name} {getattr(value, 'dtype', value)} {np.shape(value)};".encode())
-            if isinstance(value, np.ndarray):
-                digest.update(np.ascontiguousarray(value).data)
+            kind = "int32" if isinstance(value, Pieces) else getattr(value, "dtype", value)
+            shape = (len(value),) if isinstance(value, Pieces) else np.shape(value)
+            digest.update(f"{part.name} {kind} {shape};".encode())
+            for piece in value.parts if isinstance(value, Pieces) else [value]:
+                if isinstance(piece, np.ndarray):
+                    digest.update(np.ascontiguousarray(piece).data)
         return digest.hexdigest()
 
 
@@ -126,7 +161,7 @@ def flat_positions(offsets: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArr
     return np.repeat(starts - (ends - lengths), lengths) + np.arange(total)
 
 
-def _counts(ids: NDArray[np.int32], size: int) -> NDArray[np.int64]:
+def _counts(ids: NDArray[np.int32] | Pieces, size: int) -> NDArray[np.int64]:
     """(size,) how often each id occurs; numpy widens what it counts, so it gets a part at a time."""
     counted = np.zeros(size, dtype=np.int64)
     for start in range(0, len(ids), 100 * CHUNK):
@@ -200,6 +235,20 @@ class CorpusBuilder:
     def lines(self) -> NDArray[np.int32]:
         """(n,) where each document stands in its source; -1 if unknown."""
         return np.array(self._lines, dtype=np.int32)
+
+    @property
+    def words(self) -> list[str]:
+        """The normalised words, in the order of their provisional ids."""
+        return list(self._words.normalised)
+
+    def provisional(self) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """The provisional ids of all tokens, and where documents begin."""
+        return np.frombuffer(self._ids, dtype=np.int32), np.array(self._offsets, dtype=np.int64)
+
+    @property
+    def cut(self) -> int:
+        """How many documents were longer than the model reads."""
+        return self._cut
 
     def finish(self, vocabulary: Vocabulary, targets: NDArray[Any] | None = None) -> Corpus:
         """The corpus of all documents added, in the ids of ``vocabulary`` and in the memory of the builder.

@@ -13,12 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infocal.data.corpus import Corpus, CorpusBuilder
+from infocal.data.encoded import EncodedFolder
 from infocal.data.labels import class_name, infer_task, mostly_numbers, number
 from infocal.data.readers import BadRows
 from infocal.data.split import check_classes, split_rows
 from infocal.errors import DataError
 from infocal.tasks import Classification, Task, fit_task
-from infocal.text.segmentation import Segmenter, resolve_segmenter
+from infocal.text.segmentation import Segmenter, resolve_segmenter, segmenter_named
 from infocal.text.vectors import Vectors, read_vectors
 from infocal.text.vocabulary import Vocabulary
 from infocal.types import Document, Span
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from infocal.config import Settings
     from infocal.nn.embedding import TokenEmbedding
 
-__all__ = ["Prepared", "build_embedding", "encode_labelled", "prepare"]
+__all__ = ["Prepared", "build_embedding", "encode_labelled", "open_encoded", "prepare"]
 
 SAMPLE = 200
 LITTLE_DATA = 1000
@@ -48,6 +49,7 @@ class Prepared:
         dev: the encoded held-out rows.
         summary: what the data looks like, for the model card.
         notes: sentences that the user should read.
+        max_tokens: where texts were cut, if that was settled before this run.
     """
 
     segmenter: Segmenter
@@ -58,6 +60,7 @@ class Prepared:
     dev: Corpus
     summary: dict[str, Any]
     notes: list[str] = field(default_factory=list)
+    max_tokens: int | None = None
 
 
 def prepare(
@@ -113,9 +116,48 @@ def prepare(
             bad_rows=bad_rows,
         )
     notes = _notes(cut, train, dev, settings, split=dev_documents is None, bad_rows=bad_rows)
+    sources = Path(source).name, "a part of the same" if dev_documents is None else Path(dev_source).name
+    return _prepared(cut, vocabulary, vectors, task, train, dev, settings, sources, notes)
+
+
+def open_encoded(path: str | Path, label: str, settings: Settings) -> Prepared:
+    """What a run reads, from a folder that `infocal prepare` wrote; its part valid is held out.
+
+    Args:
+        path: the folder.
+        label: which of its labels to predict.
+        settings: of the run; its segmenter and vocabulary are the folder's.
+
+    Raises:
+        DataError: the folder is damaged, lacks the label, or has no part to hold out.
+    """
+    folder = EncodedFolder.open(path)
+    task = Classification(folder.classes(label))
+    train, dev = folder.part("train", label), folder.part("valid", label)
+    cut = segmenter_named(folder.manifest["segmenter"])
+    vectors = None
+    if settings.text.vectors is not None:
+        vectors = read_vectors(settings.text.vectors, wanted=lambda word: word in folder.vocabulary)
+    notes = _notes(cut, train, dev, settings, split=False, bad_rows=BadRows())
+    sources = folder.path.name, f"{folder.path.name}, valid"
+    prepared = _prepared(cut, folder.vocabulary, vectors, task, train, dev, settings, sources, notes)
+    return replace(prepared, max_tokens=int(folder.manifest["max_tokens"]))
+
+
+def _prepared(
+    cut: Segmenter,
+    vocabulary: Vocabulary,
+    vectors: Vectors | None,
+    task: Task,
+    train: Corpus,
+    dev: Corpus,
+    settings: Settings,
+    sources: tuple[str, str],
+    notes: list[str],
+) -> Prepared:
     summary = {
-        "source": Path(source).name,
-        "held_out_source": "a part of the same" if dev_documents is None else Path(dev_source).name,
+        "source": sources[0],
+        "held_out_source": sources[1],
         **_summary(train, dev, task, vocabulary, cut),
     }
     if vectors is not None:
@@ -301,7 +343,7 @@ def _summary(
 ) -> dict[str, Any]:
     if train.targets is None:
         raise ValueError("a training corpus has targets")
-    unknown = (train.ids > 0) & (train.ids <= vocabulary.unknown_buckets)
+    counts = train.word_counts(len(vocabulary))
     summary: dict[str, Any] = {
         "training_rows": len(train),
         "held_out_rows": len(dev),
@@ -312,7 +354,7 @@ def _summary(
         "texts_cut": train.cut,
         "segmentation": segmenter.name,
         "vocabulary": len(vocabulary.words),
-        "unknown_tokens": float(unknown.mean()),
+        "unknown_tokens": float(counts[1 : 1 + vocabulary.unknown_buckets].sum() / counts.sum()),
         "annotated_rows": 0 if train.annotated is None else int(train.annotated.sum()),
     }
     if isinstance(task, Classification):

@@ -123,10 +123,10 @@ def association(
 def _sample(corpus: Corpus) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     total = len(corpus.ids)
     if total <= MOST_TOKENS:
-        return corpus.ids, corpus.offsets
+        return np.asarray(corpus.ids), corpus.offsets
     step = -(-total // MOST_TOKENS)
     part = corpus.subset(np.arange(0, len(corpus), step))
-    return part.ids, part.offsets
+    return np.asarray(part.ids), part.offsets
 
 
 def _factors(matrix: Tensor, *, width: int, seed: int) -> Tensor:

@@ -1,0 +1,143 @@
+"""``infocal prepare``: data sets that are read, sifted and encoded once, however large."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from infocal.cli.options import FILE, examples, skip_bad
+from infocal.cli.output import Voice
+
+__all__ = ["prepare"]
+
+NAMES = {"train": ("train",), "valid": ("valid", "dev"), "test": ("test",)}
+"""What stands in the names of the files of each part."""
+
+
+@click.group(short_help="Read and encode a large data set once.")
+def prepare() -> None:
+    """Read a published data set once and write it encoded, so that training can start at once and on any size."""
+
+
+@prepare.command(
+    short_help="Criminal cases of CAIL2018.",
+    epilog=examples(
+        "infocal prepare cail --data CAIL2018 --out cases",
+        "infocal prepare cail --train first_stage/train.json --valid valid.json --test test.json --out cases",
+        "infocal train cases --label charge --out model",
+    ),
+)
+@click.option(
+    "--data", type=FILE, metavar="DIR", help="Folder whose files have train, valid or dev, test in their names."
+)
+@click.option(
+    "--train", type=FILE, multiple=True, metavar="PATH", help="File or folder of training cases; repeatable."
+)
+@click.option("--valid", type=FILE, multiple=True, metavar="PATH", help="The same, of cases to hold out.")
+@click.option("--test", type=FILE, multiple=True, metavar="PATH", help="The same, of cases to test with.")
+@click.option("--out", type=FILE, required=True, metavar="DIR", help="Folder for the encoded corpus.")
+@click.option(
+    "--least-cases",
+    type=click.IntRange(min=1),
+    default=100,
+    show_default=True,
+    help="Charges and articles with fewer cases in train and valid are dropped.",
+)
+@click.option(
+    "--max-tokens", type=click.IntRange(min=1), default=1000, show_default=True, help="Longer facts are cut."
+)
+@click.option("--processes", type=click.IntRange(min=1), help="That work at once  [default: one per core].")
+@skip_bad
+@click.option("--overwrite", is_flag=True, help="Replace another preparation in DIR.")
+@click.option("--quiet", is_flag=True, help="Print nothing but errors.")
+def cail(
+    data: Path | None,
+    train: tuple[Path, ...],
+    valid: tuple[Path, ...],
+    test: tuple[Path, ...],
+    processes: int | None,
+    quiet: bool,
+    **options: Any,
+) -> None:
+    """Cases with one charge and one article, of first instance, their penalty in eleven intervals, words by jieba.
+
+    The labels to train for are article, charge and term. The same command goes on where it was stopped.
+    """
+    import os
+
+    from infocal.legal.prepare import Request, prepare_cases
+
+    parts = {"train": train, "valid": valid, "test": test}
+    if data is not None:
+        if any(parts.values()):
+            raise click.UsageError("give --data, or --train, --valid and --test, not both")
+        parts = _by_name(data)
+    if not parts["train"]:
+        raise click.UsageError("there is nothing to prepare: give --data DIR or --train PATH")
+    voice = Voice(quiet=quiet)
+    with _Bar(voice) as bar:
+        manifest = prepare_cases(
+            Request(parts=parts, processes=processes or os.cpu_count() or 1, **options), progress=bar.move
+        )
+    if not quiet:
+        _report(manifest, voice)
+
+
+def _by_name(folder: Path) -> dict[str, tuple[Path, ...]]:
+    from infocal.data.cail import case_files
+
+    files = case_files(folder) if folder.is_dir() else []
+    return {
+        part: tuple(file for file in files if any(name in file.name.lower() for name in names))
+        for part, names in NAMES.items()
+    }
+
+
+class _Bar:
+    """How many cases were read, and how many a second."""
+
+    def __init__(self, voice: Voice) -> None:
+        from rich.progress import Progress, TextColumn, TimeElapsedColumn
+
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            TextColumn("{task.completed:,.0f} cases"),
+            TextColumn("{task.fields[rate]}"),
+            TimeElapsedColumn(),
+            console=voice.aside,
+            transient=True,
+            disable=not voice.aside.is_terminal or voice.quiet,
+        )
+        self._tasks: dict[str, Any] = {}
+
+    def __enter__(self) -> _Bar:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self._progress.stop()
+
+    def move(self, stage: str, rows: int, seconds: float) -> None:
+        """Show where a stage is."""
+        if stage not in self._tasks:
+            self._tasks[stage] = self._progress.add_task(stage, total=None, rate="")
+        self._progress.update(
+            self._tasks[stage], completed=rows, rate=f"{rows / max(seconds, 1e-9):,.0f} a second"
+        )
+
+
+def _report(manifest: Mapping[str, Any], voice: Voice) -> None:
+    from infocal.report import Table
+
+    summary = dict(manifest["summary"])
+    examples_of_bad = summary.pop("examples of what was not readable", [])
+    names = list(next(iter(summary.values())))
+    rows = [(name, *(f"{part[name]:,}" for part in summary.values())) for name in names]
+    voice.result.print(Table("Cases", ("", *summary), rows))
+    for name, classes in manifest["labels"].items():
+        voice.say(f"{name}: {len(classes)} classes")
+    for example in examples_of_bad:
+        voice.tell(example)

@@ -1,0 +1,207 @@
+"""CAIL2018, the criminal cases of Xiao et al. 2018, in the layout of the challenge: a JSON object a line.
+
+{"fact": "...", "meta": {"accusation": ["盗窃"], "relevant_articles": [264],
+"term_of_imprisonment": {"imprisonment": 6, "life_imprisonment": false, "death_penalty": false}}}
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from infocal.data.records import BadRows
+from infocal.errors import DataError
+from infocal.text.sources import open_bytes, shown
+
+__all__ = [
+    "INTERVALS",
+    "REASONS",
+    "TASKS",
+    "Case",
+    "case_files",
+    "encoding_of",
+    "parse_case",
+    "penalty_interval",
+    "read_cases",
+    "why_dropped",
+]
+
+TASKS = ("article", "charge", "term")
+"""What is predicted of a case: the law article, the charge, the interval of its penalty."""
+
+_MONTHS = (120, 84, 60, 36, 24, 12, 9, 6, 0)
+INTERVALS = ("death or life", *(f"over {months} months" for months in _MONTHS), "none")
+"""The eleven penalty intervals, the gravest first; each reaches up to the one before it."""
+
+REASONS = ("several charges", "several articles", "no term", "second instance")
+"""Why a case is left out, in the order in which it is asked."""
+
+_SUFFIXES = (".json", ".jsonl", ".ndjson", ".txt")
+_SECOND_INSTANCE = re.compile("二审|再审|原审|上诉人")
+_ENCODINGS = ("utf-8", "gb18030")
+_LINES_TO_TELL_THE_ENCODING = 200
+_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One case.
+
+    Attributes:
+        fact: what the court found, as it stands in the file.
+        charges: names of the charges.
+        articles: numbers of the relevant articles of the criminal law.
+        months: of imprisonment; None where none is stated.
+        gravest: whether the penalty is death or imprisonment for life.
+        line: where the case stands in its file.
+    """
+
+    fact: str
+    charges: tuple[str, ...]
+    articles: tuple[int, ...]
+    months: int | None
+    gravest: bool
+    line: int
+
+
+def penalty_interval(case: Case) -> str | None:
+    """The one of ``INTERVALS`` that a case's penalty falls into; None if no penalty is stated."""
+    if case.gravest:
+        return INTERVALS[0]
+    if case.months is None:
+        return None
+    above = sum(case.months <= months for months in _MONTHS)
+    return INTERVALS[1 + above]
+
+
+def why_dropped(case: Case) -> str | None:
+    """The first of ``REASONS`` for which the paper's preparation leaves a case out; None if it stays."""
+    if len(case.charges) != 1:
+        return REASONS[0]
+    if len(case.articles) != 1:
+        return REASONS[1]
+    if penalty_interval(case) is None:
+        return REASONS[2]
+    return REASONS[3] if _SECOND_INSTANCE.search(case.fact) else None
+
+
+def case_files(path: str | Path) -> list[Path]:
+    """The files of cases that a path means: itself, or all files of a folder that look like cases, by name.
+
+    Raises:
+        DataError: there is no such file or folder, or the folder has no file of cases.
+    """
+    path = Path(path)
+    if not path.is_dir():
+        if not path.exists():
+            raise DataError("there is no such file or folder", allowed="files of cases", source=str(path))
+        return [path]
+    found = sorted(
+        item
+        for item in path.iterdir()
+        if item.is_file() and item.name.lower().removesuffix(".gz").endswith(_SUFFIXES)
+    )
+    if not found:
+        allowed = f"files that end in {', '.join(_SUFFIXES)}, each also with .gz"
+        raise DataError("the folder has no file of cases", allowed=allowed, source=str(path))
+    return found
+
+
+def encoding_of(path: str | Path) -> str:
+    """Whether a file is UTF-8 or GB18030, by its first lines.
+
+    Raises:
+        DataError: it is neither.
+    """
+    with open_bytes(path) as stream:
+        lines = list(islice(stream, _LINES_TO_TELL_THE_ENCODING))
+    if lines and lines[0].startswith(_MARKS[1:]):
+        raise DataError("the file looks like UTF-16", allowed="UTF-8 or GB18030", source=str(path), line=1)
+    for encoding in _ENCODINGS:
+        try:
+            b"".join(lines).decode(encoding)
+        except UnicodeDecodeError:
+            continue
+        return encoding
+    raise DataError("the file is neither UTF-8 nor GB18030", allowed="one of these", source=str(path))
+
+
+def read_cases(path: str | Path, *, bad_rows: BadRows) -> Iterator[Case]:
+    """Read the cases of one file, as a stream; nothing is left out.
+
+    Args:
+        path: a file of the challenge's layout, UTF-8 or GB18030, plain or gzip.
+        bad_rows: raises the error of a line that cannot be used, or counts it.
+    """
+    encoding = encoding_of(path)
+    with open_bytes(path) as stream:
+        for number, raw in enumerate(stream, 1):
+            if not raw.strip():
+                continue
+            try:
+                yield parse_case(raw, number, encoding=encoding, source=str(path))
+            except DataError as error:
+                bad_rows.report(error)
+
+
+def parse_case(raw: bytes, line: int, *, encoding: str, source: str) -> Case:
+    """One line as a case.
+
+    Raises:
+        DataError: it is not of the layout; the message says what is wrong.
+    """
+    problem = partial(DataError, source=source, line=line)
+    try:
+        record = json.loads(raw.removeprefix(_MARKS[0]).decode(encoding))
+    except UnicodeDecodeError as error:
+        found = f"byte 0x{raw[error.start]:02x} at position {error.start} is not {encoding.upper()}"
+        raise problem(found, allowed="one encoding in the whole file") from None
+    except (ValueError, RecursionError) as error:
+        raise problem(f"the line is not JSON ({error})", allowed="one JSON object a line") from None
+    fact, meta = _entry(record, "fact", problem), _entry(record, "meta", problem)
+    if not isinstance(fact, str) or not fact.strip():
+        raise problem(f"the fact is {shown(fact)}", allowed="a text with words")
+    term = _entry(meta, "term_of_imprisonment", problem)
+    return Case(
+        fact=fact,
+        charges=_names(meta, "accusation", problem),
+        articles=_numbers(meta, "relevant_articles", problem),
+        months=_months(_entry(term, "imprisonment", problem), problem),
+        gravest=bool(term.get("death_penalty")) or bool(term.get("life_imprisonment")),
+        line=line,
+    )
+
+
+def _entry(record: Any, name: str, problem: Any) -> Any:
+    if not isinstance(record, dict):
+        raise problem(f"{shown(record)} stands where an object with {name!r} should", allowed="CAIL2018's layout")
+    if name not in record:
+        raise problem(f"there is no {name!r}; there are {shown(list(record))}", allowed="CAIL2018's layout")
+    return record[name]
+
+
+def _names(meta: Any, name: str, problem: Any) -> tuple[str, ...]:
+    values = _entry(meta, name, problem)
+    if isinstance(values, list) and all(isinstance(value, str) and value.strip() for value in values):
+        return tuple(value.strip() for value in values)
+    raise problem(f"{name} is {shown(values)}", allowed="a list of names")
+
+
+def _numbers(meta: Any, name: str, problem: Any) -> tuple[int, ...]:
+    """Whole numbers, also those that are written as text."""
+    values = _entry(meta, name, problem)
+    if isinstance(values, list) and all(re.fullmatch(r"[0-9]{1,9}", str(value).strip()) for value in values):
+        return tuple(int(value) for value in values)
+    raise problem(f"{name} is {shown(values)}", allowed="a list of whole numbers")
+
+
+def _months(value: Any, problem: Any) -> int | None:
+    if value is None or (type(value) is int and value >= 0):
+        return value
+    raise problem(f"imprisonment is {shown(value)}", allowed="months, 0 or more; null where none is stated")

@@ -1,0 +1,1 @@
+"""Legal judgement prediction: the paper's second half, on cases of CAIL2018."""

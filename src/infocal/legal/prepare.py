@@ -1,0 +1,345 @@
+"""Cases of CAIL2018 to an encoded corpus, once: read, sifted, segmented, encoded; in several processes, resumable.
+
+Lines go to processes in blocks; each writes a first shard. When all cases were seen, the words and classes that
+stay are known, and the first shards become final ones. Whatever was written before a kill is not done again.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from dataclasses import asdict, dataclass, field
+from itertools import count, islice
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, TypeVar
+
+from infocal.config import load_settings
+from infocal.data.cail import INTERVALS, REASONS, TASKS, case_files, encoding_of
+from infocal.data.encoded import FORMAT, MANIFEST, VOCABULARY, read_shard
+from infocal.errors import DataError, SettingsError
+from infocal.files import clear_leftovers, write_text
+from infocal.legal.shards import Block, Outcome, encode_block, finish_shard
+from infocal.text.segmentation import segmenter_named
+from infocal.text.sources import open_bytes
+from infocal.text.vocabulary import Vocabulary
+
+__all__ = ["LEAST_CASES", "PARTS", "Request", "prepare_cases"]
+
+PARTS = ("train", "valid", "test")
+LEAST_CASES = 100
+BLOCK_LINES = 4000
+WORK, PLAN = "work", "plan.json"
+COUNTED = ("article", "charge")
+"""The tasks whose rare classes are dropped; every case has one of the intervals of the penalty."""
+
+Progress = Callable[[str, int, float], None]
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What to prepare.
+
+    Attributes:
+        parts: for each of ``PARTS`` the files and folders of its cases; only train must be there.
+        out: the folder to write.
+        least_cases: a class with fewer cases in train and valid together is dropped with its cases.
+        max_tokens: longer facts lose their ends.
+        segmenter: the name of a segmenter.
+        processes: that work at the same time.
+        skip_bad: whether lines that cannot be used are left out and counted.
+        overwrite: whether what stands in ``out`` of another preparation is thrown away.
+    """
+
+    parts: Mapping[str, Sequence[Path]]
+    out: Path
+    least_cases: int = LEAST_CASES
+    max_tokens: int = field(default_factory=lambda: load_settings().text.max_tokens)
+    segmenter: str = "chinese"
+    processes: int = 1
+    skip_bad: bool = False
+    overwrite: bool = False
+
+
+def prepare_cases(request: Request, *, progress: Progress = lambda stage, rows, seconds: None) -> dict[str, Any]:
+    """Write the encoded corpus, or go on where an earlier call with the same request was stopped.
+
+    Args:
+        request: what to prepare.
+        progress: called with the stage ("encode" or "finish"), cases done so far, and seconds since it began.
+
+    Returns:
+        The manifest, as it stands in the folder.
+
+    Raises:
+        DataError: a file or a line cannot be used, or no class is left.
+        SettingsError: the folder holds something else.
+    """
+    files = {part: [file for path in request.parts.get(part, ()) for file in case_files(path)] for part in PARTS}
+    if not files["train"]:
+        raise SettingsError("there is nothing to train on; name files of cases for the part train")
+    segmenter_named(request.segmenter)  # before any work, where its package is missing
+    plan = _plan(request, files)
+    if (done := _finished(request.out, plan)) is not None:
+        return done
+    work = _start(request, plan)
+    with _Processes(request.processes) as processes:
+        shards = _encode(request, files, work, processes, progress)
+        manifest = _finish(request, shards, work, processes, progress)
+    write_text(request.out / MANIFEST, json.dumps({**manifest, "plan": plan}, ensure_ascii=False, indent=1))
+    shutil.rmtree(work)
+    return manifest
+
+
+def _plan(request: Request, files: Mapping[str, Sequence[Path]]) -> dict[str, Any]:
+    """What must be the same for a preparation to be gone on with."""
+    chosen = {name: value for name, value in asdict(request).items() if name not in _NOT_PLANNED}
+    sources = {
+        part: [[str(file), file.stat().st_size, file.stat().st_mtime_ns] for file in some]
+        for part, some in files.items()
+    }
+    plan: dict[str, Any] = json.loads(json.dumps({"format": FORMAT, **chosen, "sources": sources}))
+    return plan
+
+
+_NOT_PLANNED = ("parts", "out", "processes", "overwrite")
+
+
+def _finished(out: Path, plan: Mapping[str, Any]) -> dict[str, Any] | None:
+    path = out / MANIFEST
+    if not path.is_file():
+        return None
+    try:
+        manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        return None
+    return manifest if manifest.pop("plan", None) == plan else None
+
+
+def _start(request: Request, plan: Mapping[str, Any]) -> Path:
+    """The folder for first shards, with those of an earlier call of the same plan."""
+    out, work = request.out, request.out / WORK
+    known = work / PLAN
+    if not (known.is_file() and json.loads(known.read_text(encoding="utf-8")) == plan):
+        if out.exists() and (not out.is_dir() or any(out.iterdir())):
+            _make_room(request)
+        work.mkdir(parents=True, exist_ok=True)
+        write_text(known, json.dumps(plan, ensure_ascii=False))
+    for folder in (out, work):
+        clear_leftovers(folder)
+    return work
+
+
+def _make_room(request: Request) -> None:
+    out = request.out
+    ours = out.is_dir() and ((out / MANIFEST).is_file() or (out / WORK / PLAN).is_file())
+    if not ours:
+        raise SettingsError(f"{out} holds what `infocal prepare` did not write; name a new or empty folder")
+    if not request.overwrite:
+        raise SettingsError(
+            f"{out} holds another preparation (other files or settings); use --overwrite to replace it, or name "
+            "another folder with --out"
+        )
+    for item in out.iterdir():
+        shutil.rmtree(item) if item.is_dir() else item.unlink()
+
+
+class _Processes:
+    """Runs functions in other processes, or in this one if there is only one; results come in order."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._pool = ProcessPoolExecutor(count, mp_context=get_context("spawn")) if count > 1 else None
+
+    def __enter__(self) -> _Processes:
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def map(self, work: Callable[..., Result], jobs: Iterable[tuple[Any, ...]]) -> Iterator[Result]:
+        """``work(*job)`` for each job; no more jobs are made than can be worked on soon."""
+        if self._pool is None:
+            for job in jobs:
+                yield work(*job)
+            return
+        waiting: deque[Future[Result]] = deque()
+        for job in jobs:
+            waiting.append(self._pool.submit(work, *job))
+            if len(waiting) > 2 * self._count:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
+def _encode(
+    request: Request,
+    files: Mapping[str, Sequence[Path]],
+    work: Path,
+    processes: _Processes,
+    progress: Progress,
+) -> dict[str, list[Path]]:
+    """First shards of all cases; for each part their files, in order."""
+    shards: dict[str, list[Path]] = {part: [] for part in PARTS}
+
+    def jobs() -> Iterator[tuple[Block]]:
+        for part, some in files.items():
+            for number, file in enumerate(some):
+                for block in _blocks(request, file, work / f"{part}-{number:03d}"):
+                    shards[part].append(block.target)
+                    yield (block,)
+
+    began, rows = time.monotonic(), 0
+    for outcome in processes.map(_encode_once, jobs()):
+        if outcome.error is not None:
+            raise DataError(**outcome.error)
+        rows += outcome.rows
+        progress("encode", rows, time.monotonic() - began)
+    return shards
+
+
+def _blocks(request: Request, file: Path, stem: Path) -> Iterator[Block]:
+    encoding = encoding_of(file)
+    with open_bytes(file) as stream:
+        for number in count():
+            lines = tuple(islice(stream, BLOCK_LINES))
+            if not lines:
+                return
+            target = stem.with_name(f"{stem.name}-{number:06d}.arrow")
+            yield Block(
+                lines=() if target.is_file() else lines,
+                first=1 + number * BLOCK_LINES,
+                encoding=encoding,
+                source=str(file),
+                segmenter=request.segmenter,
+                max_tokens=request.max_tokens,
+                skip_bad=request.skip_bad,
+                target=target,
+            )
+
+
+def _encode_once(block: Block) -> Outcome:
+    if not block.lines:  # done before
+        return Outcome(int(read_shard(block.target)[1]["rows"]))
+    return encode_block(block)
+
+
+def _finish(
+    request: Request,
+    shards: Mapping[str, Sequence[Path]],
+    work: Path,
+    processes: _Processes,
+    progress: Progress,
+) -> dict[str, Any]:
+    """Final shards, the vocabulary, and all that the manifest says."""
+    totals = _Totals.of(shards)
+    classes = totals.kept(request.least_cases)
+    short = [name for name in COUNTED if len(classes[name]) < 2]
+    if short:
+        raise DataError(
+            f"fewer than two classes of {' and '.join(short)} have {request.least_cases} cases or more",
+            allowed="more cases, or a smaller --least-cases",
+        )
+    text = load_settings().text
+    vocabulary = Vocabulary.build(
+        totals.words,
+        min_count=text.min_count,
+        max_words=text.max_words,
+        unknown_buckets=text.unknown_buckets,
+    )
+    write_text(request.out / VOCABULARY, json.dumps(vocabulary.to_json(), ensure_ascii=False))
+    numbers = {name: {value: place for place, value in enumerate(values)} for name, values in classes.items()}
+    parts = _final_shards(request, shards, numbers, processes, progress)
+    return {
+        "format": FORMAT,
+        "kind": "cail",
+        "segmenter": request.segmenter,
+        "max_tokens": request.max_tokens,
+        "least_cases": request.least_cases,
+        "labels": classes,
+        "parts": parts,
+        "summary": totals.summary(parts),
+    }
+
+
+def _final_shards(
+    request: Request,
+    shards: Mapping[str, Sequence[Path]],
+    numbers: Mapping[str, Mapping[str, int]],
+    processes: _Processes,
+    progress: Progress,
+) -> dict[str, Any]:
+    order = [(part, place, first) for part, some in shards.items() for place, first in enumerate(some)]
+    jobs = (
+        (first, request.out / f"{part}-{place:05d}.arrow", request.out / VOCABULARY, numbers)
+        for part, place, first in order
+    )
+    parts: dict[str, Any] = {part: {"shards": [], "cut": 0, "rare": 0} for part, some in shards.items() if some}
+    began, rows = time.monotonic(), 0
+    for (part, _, _), found in zip(order, processes.map(finish_shard, jobs), strict=True):
+        parts[part]["cut"] += found.pop("cut")
+        parts[part]["rare"] += found.pop("rare")
+        parts[part]["shards"].append(found)
+        rows += found["rows"]
+        progress("finish", rows, time.monotonic() - began)
+    return parts
+
+
+@dataclass
+class _Totals:
+    """What the notes of all first shards add up to."""
+
+    words: Counter[str] = field(default_factory=Counter)
+    classes: dict[str, Counter[str]] = field(default_factory=lambda: {name: Counter() for name in TASKS})
+    read: Counter[str] = field(default_factory=Counter)
+    dropped: dict[str, Counter[str]] = field(default_factory=dict)
+    bad: Counter[str] = field(default_factory=Counter)
+    examples: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, shards: Mapping[str, Sequence[Path]]) -> _Totals:
+        """Words of train alone; classes of train and valid."""
+        totals = cls()
+        for part, some in shards.items():
+            totals.dropped[part] = Counter()
+            for shard in some:
+                totals._add(part, read_shard(shard)[1])
+        return totals
+
+    def _add(self, part: str, note: Mapping[str, Any]) -> None:
+        self.read[part] += note["rows"]
+        self.dropped[part].update(note["dropped"])
+        self.bad[part] += note["bad"]["count"]
+        self.examples = [*self.examples, *note["bad"]["examples"]][:5]
+        if part == "train":
+            self.words.update(note["words"])
+        if part != "test":
+            for name, counts in note["classes"].items():
+                self.classes[name].update(counts)
+
+    def kept(self, least: int) -> dict[str, list[str]]:
+        """The classes that stay: articles by number, charges by how often they occur, all intervals."""
+        charges = [name for name, count in self.classes["charge"].most_common() if count >= least]
+        articles = [name for name, count in self.classes["article"].items() if count >= least]
+        return {"article": sorted(articles, key=int), "charge": charges, "term": list(INTERVALS)}
+
+    def summary(self, parts: Mapping[str, Any]) -> dict[str, Any]:
+        """For each part how many cases were read, left out for each reason, and stayed."""
+        return {
+            part: {
+                "read": self.read[part],
+                "not readable": self.bad[part],
+                **{reason: self.dropped[part][reason] for reason in REASONS},
+                "rare class": record["rare"],
+                "cases": sum(shard["rows"] for shard in record["shards"]),
+                "tokens": sum(shard["tokens"] for shard in record["shards"]),
+                "cut": record["cut"],
+            }
+            for part, record in parts.items()
+        } | ({"examples of what was not readable": self.examples} if self.examples else {})

@@ -1,0 +1,150 @@
+"""Cases of CAIL2018: what is read, what is refused, what is left out."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from infocal.data.cail import (
+    INTERVALS,
+    REASONS,
+    Case,
+    case_files,
+    encoding_of,
+    parse_case,
+    penalty_interval,
+    read_cases,
+    why_dropped,
+)
+from infocal.data.records import BadRows
+from infocal.errors import DataError
+
+SHARED = Path(__file__).parents[3] / "shared" / "data" / "cail"
+TERM = {"imprisonment": 6, "life_imprisonment": False, "death_penalty": False}
+
+
+def line(fact="李某窃得手机一部", **meta):
+    usual = {"accusation": ["盗窃"], "relevant_articles": [264], "term_of_imprisonment": TERM}
+    return json.dumps({"fact": fact, "meta": {**usual, **meta}}, ensure_ascii=False)
+
+
+def parsed(text):
+    return parse_case(text.encode(), 7, encoding="utf-8", source="a.json")
+
+
+def test_a_case_of_the_layout():
+    assert parsed(line()) == Case("李某窃得手机一部", ("盗窃",), (264,), 6, False, 7)
+    grave = parsed(line(term_of_imprisonment={**TERM, "imprisonment": None, "death_penalty": True}))
+    assert grave.gravest
+    assert grave.months is None
+    assert parsed(line(relevant_articles=["264", 133])).articles == (264, 133)
+
+
+@pytest.mark.parametrize(
+    ("months", "interval"),
+    [
+        (0, 10),
+        (1, 9),
+        (6, 9),
+        (7, 8),
+        (9, 8),
+        (12, 7),
+        (24, 6),
+        (25, 5),
+        (60, 4),
+        (84, 3),
+        (85, 2),
+        (120, 2),
+        (121, 1),
+    ],
+)
+def test_the_eleven_intervals(months, interval):
+    assert len(INTERVALS) == 11
+    assert penalty_interval(Case("x", ("a",), (1,), months, False, 1)) == INTERVALS[interval]
+
+
+def test_death_and_life_are_the_gravest_and_no_term_is_none():
+    assert penalty_interval(Case("x", ("a",), (1,), 0, True, 1)) == INTERVALS[0]
+    assert penalty_interval(Case("x", ("a",), (1,), None, False, 1)) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (line(accusation=["盗窃", "诈骗"]), "several charges"),
+        (line(relevant_articles=[264, 266]), "several articles"),
+        (line(relevant_articles=[]), "several articles"),
+        (line(term_of_imprisonment={**TERM, "imprisonment": None}), "no term"),
+        (line("原审被告人李某窃得手机一部"), "second instance"),
+        (line("上诉人李某"), "second instance"),
+        (line(), None),
+    ],
+)
+def test_what_is_left_out(text, reason):
+    assert reason is None or reason in REASONS
+    assert why_dropped(parsed(text)) == reason
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "the line is not JSON"),
+        ("[1]", "stands where an object with 'fact' should"),
+        ('{"fact": "x"}', r"there is no 'meta'; there are \['fact'\]"),
+        (line(""), "the fact is ''"),
+        (line(3), "the fact is 3"),
+        (line(accusation="盗窃"), "accusation is '盗窃'; allowed: a list of names"),
+        (line(accusation=[""]), "accusation is"),
+        (line(relevant_articles=[2.5]), r"relevant_articles is \[2.5\]"),
+        (line(term_of_imprisonment={"imprisonment": -1}), "imprisonment is -1"),
+        (line(term_of_imprisonment=3), "stands where an object with 'imprisonment' should"),
+    ],
+)
+def test_lines_that_cannot_be_used(tmp_path, text, message):
+    path = tmp_path / "a.json"
+    path.write_text(f"{line()}\n\n{text}\n{line()}\n", encoding="utf-8")
+    with pytest.raises(DataError, match=f"a.json, line 3: .*{message}"):
+        list(read_cases(path, bad_rows=BadRows()))
+    bad_rows = BadRows(skip=True)
+    assert [case.line for case in read_cases(path, bad_rows=bad_rows)] == [1, 4]
+    assert bad_rows.count == 1
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "gb18030"])
+@pytest.mark.parametrize("packed", [False, True])
+def test_encodings_plain_or_packed(tmp_path, encoding, packed):
+    content = f"{line()}\n{line('王某𠮷打人')}\n".encode(encoding)
+    path = tmp_path / "a.json"
+    path.write_bytes(gzip.compress(content) if packed else content)
+    assert [case.fact for case in read_cases(path, bad_rows=BadRows())] == ["李某窃得手机一部", "王某𠮷打人"]
+    assert encoding_of(path) == ("gb18030" if encoding == "gb18030" else "utf-8")
+
+
+def test_neither_encoding(tmp_path):
+    path = tmp_path / "a.json"
+    path.write_bytes(b"\xff\xff\xff\n")
+    with pytest.raises(DataError, match="neither UTF-8 nor GB18030"):
+        encoding_of(path)
+    path.write_bytes("{}".encode("utf-16"))
+    with pytest.raises(DataError, match="UTF-16"):
+        encoding_of(path)
+
+
+def test_a_folder_means_its_files_of_cases(tmp_path):
+    with pytest.raises(DataError, match="no such file or folder"):
+        case_files(tmp_path / "none")
+    with pytest.raises(DataError, match="no file of cases"):
+        case_files(tmp_path)
+    for name in ("b.json.gz", "a.json", "notes.md"):
+        (tmp_path / name).touch()
+    assert [file.name for file in case_files(tmp_path)] == ["a.json", "b.json.gz"]
+    assert case_files(tmp_path / "a.json") == [tmp_path / "a.json"]
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the real cases are not on this machine")
+def test_the_real_cases_are_read_and_sifted():
+    found = [why_dropped(case) for case in read_cases(SHARED / "test.json", bad_rows=BadRows())]
+    assert len(found) == 932
+    assert found.count("several charges") == 104
+    assert found.count(None) == 563

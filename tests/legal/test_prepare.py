@@ -1,0 +1,253 @@
+"""Cases to an encoded corpus: the same in one process or two, after a kill, and read back as they were."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from infocal.cli import main
+from infocal.data.encoded import EncodedFolder, is_encoded
+from infocal.errors import DataError, SettingsError
+from infocal.legal import prepare
+from infocal.legal.prepare import Request, prepare_cases
+from infocal.text.segmentation import chinese
+
+pytest.importorskip("pyarrow")
+pytest.importorskip("rjieba")
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch):
+    monkeypatch.setattr(prepare, "BLOCK_LINES", 40)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory, cases, write, one_case):
+    folder = tmp_path_factory.mktemp("cases")
+    odd = [
+        one_case("抢劫", 263, "被告人李某持刀抢劫路人"),
+        one_case("盗窃", 264, "原审被告人李某盗窃"),
+        one_case("盗窃", 264, "被告人李某盗窃", accusation=["盗窃", "诈骗"]),
+        one_case("盗窃", 264, "被告人李某盗窃", relevant_articles=[264, 25]),
+    ]
+    write(folder / "train.json", [*cases(150), *odd])
+    write(folder / "valid.json", cases(30, seed=1), encoding="gb18030")
+    write(folder / "test.json", [*cases(30, seed=2), odd[0]])
+    return folder
+
+
+def request(files, out, **changes):
+    parts = {part: [files / f"{part}.json"] for part in ("train", "valid", "test")}
+    return Request(**{"parts": parts, "out": out, "least_cases": 10, **changes})
+
+
+def contents(folder):
+    return {item.name: item.read_bytes() for item in sorted(folder.iterdir()) if item.name != "manifest.json"} | {
+        "manifest": json.loads((folder / "manifest.json").read_text())
+    }
+
+
+def test_every_filter_is_counted_and_classes_are_those_with_enough_cases(files, tmp_path):
+    summary = prepare_cases(request(files, tmp_path / "out"))["summary"]
+    assert summary["train"] == {
+        "read": 154,
+        "not readable": 0,
+        "several charges": 1,
+        "several articles": 1,
+        "no term": 0,
+        "second instance": 1,
+        "rare class": 1,
+        "cases": 150,
+        "tokens": summary["train"]["tokens"],
+        "cut": 0,
+    }
+    assert (summary["valid"]["cases"], summary["test"]["cases"], summary["test"]["rare class"]) == (30, 30, 1)
+    folder = EncodedFolder.open(tmp_path / "out")
+    assert set(folder.classes("charge")) == {"盗窃", "危险驾驶", "故意伤害"}
+    assert folder.classes("article") == ("133", "234", "264")
+    assert len(folder.classes("term")) == 11
+    assert not (tmp_path / "out" / "work").exists()
+
+
+def test_what_is_read_back_is_what_was_written(files, tmp_path, cases):
+    prepare_cases(request(files, tmp_path / "out"))
+    folder = EncodedFolder.open(tmp_path / "out")
+    corpus = folder.part("train", "charge")
+    for row in (0, 39, 40, 149):  # at the edges of blocks too
+        fact = cases(150)[row]["fact"]
+        tokens = [fact[start:end] for start, end in chinese(fact)]
+        ids = corpus.subset(np.array([row])).ids
+        assert ids.tolist() == folder.vocabulary.ids(tokens)
+        assert folder.classes("charge")[corpus.targets[row]] == cases(150)[row]["meta"]["accusation"][0]
+        assert corpus.lines[row] == row + 1
+    assert len(corpus.ids.parts) == 4
+    assert corpus.fingerprint() == folder.part("train", "charge").fingerprint()
+    assert corpus.fingerprint() != folder.part("train", "term").fingerprint()
+    with pytest.raises(DataError, match="there is no label 'money'; there are 'article', 'charge', 'term'"):
+        folder.part("train", "money")
+    with pytest.raises(DataError, match="there is no part 'dev'"):
+        folder.part("dev", "charge")
+
+
+def test_two_processes_give_what_one_gives(files, tmp_path):
+    prepare_cases(request(files, tmp_path / "one"))
+    prepare_cases(request(files, tmp_path / "two", processes=2))
+    assert contents(tmp_path / "one") == contents(tmp_path / "two")
+
+
+def test_facts_are_cut_and_counted(files, tmp_path):
+    summary = prepare_cases(request(files, tmp_path / "out", max_tokens=12))["summary"]
+    assert summary["train"]["cut"] == 150
+    assert summary["train"]["tokens"] == 150 * 12
+    assert EncodedFolder.open(tmp_path / "out").part("train", "charge").cut == 150
+
+
+def test_a_second_call_does_nothing_and_another_plan_is_refused(files, tmp_path):
+    out = tmp_path / "out"
+    first = prepare_cases(request(files, out))
+    before = {item.name: item.stat().st_mtime_ns for item in out.iterdir()}
+    assert prepare_cases(request(files, out)) == first
+    assert {item.name: item.stat().st_mtime_ns for item in out.iterdir()} == before
+    with pytest.raises(SettingsError, match="--overwrite"):
+        prepare_cases(request(files, out, least_cases=5))
+    assert prepare_cases(request(files, out, least_cases=1, overwrite=True))["labels"]["charge"][-1] == "抢劫"
+
+
+def test_a_folder_of_the_users_own_is_left_alone(files, tmp_path):
+    (tmp_path / "mine.txt").touch()
+    with pytest.raises(SettingsError, match="did not write"):
+        prepare_cases(request(files, tmp_path, overwrite=True))
+    assert (tmp_path / "mine.txt").exists()
+
+
+def test_an_error_names_the_line_and_nothing_done_is_lost(files, tmp_path, monkeypatch, write, cases):
+    path = write(tmp_path / "train.json", cases(100))
+    path.write_bytes(path.read_bytes() + b"{broken\n")
+    parts = {"train": [path], "valid": [files / "valid.json"]}
+    out = tmp_path / "out"
+    with pytest.raises(DataError, match=r"train\.json, line 101: the line is not JSON"):
+        prepare_cases(request(files, out, parts=parts))
+    assert len(list((out / "work").glob("train-*.arrow"))) == 2
+    assert not is_encoded(out)
+    done = prepare_cases(request(files, out, parts=parts, skip_bad=True, overwrite=True))
+    assert done["summary"]["train"]["not readable"] == 1
+    assert "line 101" in done["summary"]["examples of what was not readable"][0]
+
+
+def test_blocks_that_are_done_are_not_done_again(files, tmp_path, monkeypatch):
+    out = tmp_path / "out"
+
+    def dies(*arguments):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(prepare, "_finish", dies)
+        with pytest.raises(KeyboardInterrupt):
+            prepare_cases(request(files, out))
+    with monkeypatch.context() as patch:
+        patch.setattr(prepare, "encode_block", dies)
+        prepare_cases(request(files, out))
+    prepare_cases(request(files, tmp_path / "whole"))
+    assert contents(out) == contents(tmp_path / "whole")
+
+
+def test_too_few_cases_are_an_error(files, tmp_path):
+    with pytest.raises(DataError, match="fewer than two classes of article and charge have 1000 cases or more"):
+        prepare_cases(request(files, tmp_path / "out", least_cases=1000))
+
+
+SCRIPT = """
+import sys
+from infocal.legal import prepare
+prepare.BLOCK_LINES = 40
+from infocal.cli import main
+if __name__ == "__main__":
+    words = ["--data", sys.argv[1], "--out", sys.argv[2], "--processes", "1", "--least-cases", "10"]
+    main(["prepare", "cail", *words])
+"""
+
+
+@pytest.mark.slow
+def test_kill_minus_nine_then_the_same_command_gives_the_same_folder(tmp_path, cases, write):
+    data = tmp_path / "data"
+    data.mkdir()
+    write(data / "train.json", cases(4000))
+    write(data / "dev.json", cases(40, seed=1))
+
+    def start(out):
+        return subprocess.Popen([sys.executable, "-c", SCRIPT, str(data), str(out)], stdout=subprocess.DEVNULL)
+
+    process = start(tmp_path / "killed")
+    work = tmp_path / "killed" / "work"
+    deadline = time.monotonic() + 60
+    while process.poll() is None and len(list(work.glob("train-*.arrow"))) < 3 and time.monotonic() < deadline:
+        time.sleep(0.002)
+    assert process.poll() is None
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    assert not is_encoded(tmp_path / "killed")
+    for out in ("killed", "whole"):
+        assert start(tmp_path / out).wait(timeout=120) == 0
+    assert contents(tmp_path / "killed") == contents(tmp_path / "whole")
+
+
+TINY = {
+    "encoder.hidden_width": 8,
+    "text.width": 8,
+    "model.feature_width": 8,
+    "training.warm_up_rounds": 1,
+    "training.joint_rounds": 1,
+    "training.least_round_steps": 3,
+    "training.settle_steps": 2,
+}
+
+
+def run(*words):
+    return CliRunner().invoke(main, [str(word) for word in words])
+
+
+def test_from_files_to_scores_on_the_command_line(files, tmp_path):
+    out, model = tmp_path / "cases", tmp_path / "model"
+    result = run("prepare", "cail", "--data", files, "--out", out, "--least-cases", 10, "--max-tokens", 25)
+    assert result.exit_code == 0, result.output
+    assert "second instance" in result.stdout
+    assert "charge: 3 classes" in result.stdout
+    changes = [word for name, value in TINY.items() for word in ("--set", f"{name}={value}")]
+    result = run("train", out, "--label", "charge", "--out", model, *changes)
+    assert result.exit_code == 0, result.output
+    result = run("evaluate", model, out, "--json", "-")
+    assert result.exit_code == 0, result.output
+    figures = json.loads(result.stdout)
+    assert figures["n"] == 30
+    assert run("evaluate", model, out, "--part", "valid", "--json", "-").exit_code == 0
+    header = json.loads((model / "model.json").read_text())
+    assert header["settings"]["text"]["max_tokens"] == 25
+    assert header["record"]["data"]["columns"]["label"] == "charge"
+    assert run("explain", model, "被告人李某在北京市窃得手机一部").exit_code == 0
+
+
+def test_wrong_ways_to_use_an_encoded_corpus(files, tmp_path):
+    out = tmp_path / "cases"
+    prepare_cases(request(files, out))
+    assert "--dev cannot be used" in run("train", out, "--dev", files, "--out", tmp_path / "m").stderr
+    result = run("train", out, "--out", tmp_path / "m")
+    assert result.exit_code == 3
+    assert "there are 'article', 'charge', 'term'" in result.stderr
+    (out / "train-00000.arrow").write_bytes(b"damaged")
+    result = run("train", out, "--label", "charge", "--out", tmp_path / "m")
+    assert result.exit_code == 3
+    assert "missing or damaged" in result.stderr
+    (out / "manifest.json").write_text(json.dumps({"format": 99}))
+    assert "format 99" in run("train", out, "--label", "charge", "--out", tmp_path / "m").stderr
+
+
+def test_nothing_to_prepare_is_a_usage_error(files, tmp_path):
+    assert run("prepare", "cail", "--out", tmp_path / "out").exit_code == 2
+    assert run("prepare", "cail", "--data", files, "--train", files, "--out", tmp_path / "out").exit_code == 2
+    assert run("prepare", "cail", "--train", files / "none.json", "--out", tmp_path / "out").exit_code == 3

@@ -1,0 +1,215 @@
+"""Preparing and training at the size of CAIL-big, on cases made of the sentences of real ones.
+
+    python benchmarks/cail_scale.py make --data ../shared/data/cail --rows 1600000 --out big.json
+    python benchmarks/cail_scale.py prepare --cases big.json --data ../shared/data/cail --out DIR
+    python benchmarks/cail_scale.py train --prepared DIR --rows 100000
+
+`make` writes cases whose facts are sentences of real cases of the same charge, drawn anew. `prepare` runs the
+command, kills it with -9 a third of the way, starts it again, and prints the rate of each hundred thousand cases
+and the peak memory of every process. `train` makes one pass over a slice and prints the rate and the memory of
+each tenth of it: memory of its own (RssAnon), and with the pages of the file that the system keeps for it (VmRSS).
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+STEP = 100_000
+SENTENCE = re.compile(r"[^。；]+[。；]?")
+
+
+def make(arguments: argparse.Namespace) -> None:
+    """Cases as many as wanted, of real sentences."""
+    from infocal.data.cail import case_files, read_cases, why_dropped
+    from infocal.data.records import BadRows
+
+    cases = [
+        case
+        for file in case_files(arguments.data)
+        for case in read_cases(file, bad_rows=BadRows())
+        if why_dropped(case) is None
+    ]
+    sentences: dict[str, list[str]] = defaultdict(list)
+    for case in cases:
+        sentences[case.charges[0]] += SENTENCE.findall(case.fact)
+    generator = random.Random(0)
+    with Path(arguments.out).open("w", encoding="utf-8") as stream:
+        for _ in range(arguments.rows):
+            case = generator.choice(cases)
+            pool = sentences[case.charges[0]]
+            fact, length = [], 0
+            while length < 600 and len(fact) < 40:  # about 400 words
+                fact.append(generator.choice(pool))
+                length += len(fact[-1])
+            term = {"imprisonment": case.months, "life_imprisonment": case.gravest, "death_penalty": False}
+            meta = {
+                "accusation": case.charges,
+                "relevant_articles": case.articles,
+                "term_of_imprisonment": term,
+            }
+            stream.write(json.dumps({"fact": "".join(fact), "meta": meta}, ensure_ascii=False) + "\n")
+
+
+CHILD = """
+import json, resource, sys, time
+from pathlib import Path
+from infocal.legal.prepare import Request, prepare_cases
+
+if __name__ == "__main__":
+    cases, valid, out, log = map(Path, sys.argv[1:5])
+    began = time.time()
+    with log.open("a") as stream:
+        def progress(stage, rows, seconds):
+            record = {"stage": stage, "rows": rows, "seconds": time.time() - began}
+            print(json.dumps(record), file=stream, flush=True)
+        parts = {"train": [cases], "valid": [valid]}
+        prepare_cases(Request(parts=parts, out=out, processes=int(sys.argv[5])), progress=progress)
+        own, children = (resource.getrusage(who).ru_maxrss / 1e3
+                         for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+        print(json.dumps({"stage": "memory", "own": own, "child": children}), file=stream)
+"""
+
+
+def prepare(arguments: argparse.Namespace) -> None:
+    """Prepare with a kill on the way, and say how it went."""
+    out, log = Path(arguments.out), Path(arguments.out).with_suffix(".log")
+    log.unlink(missing_ok=True)
+    command = [sys.executable, "-c", CHILD, arguments.cases, str(Path(arguments.data) / "dev.json"), str(out)]
+    command += [str(log), str(arguments.processes)]
+    process = subprocess.Popen(command, start_new_session=True)
+    while process.poll() is None and rows_done(log) < arguments.kill_at:
+        time.sleep(0.5)
+    killed = process.poll() is None
+    if killed:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    first = read(log)
+    log.unlink()
+    print(
+        f"killed with -9 after {rows_done_of(first):,} cases" if killed else "it ended before it could be killed"
+    )
+    began = time.time()
+    subprocess.run(command, check=True)
+    second = read(log)
+    print(f"the same command again: {time.time() - began:.0f} s")
+    for title, records in (("before the kill", first), ("after it", second)):
+        for stage in ("encode", "finish"):
+            print_rates(f"{stage}, {title}", [r for r in records if r["stage"] == stage])
+    memory = next(record for record in second if record["stage"] == "memory")
+    print(
+        f"peak memory: {memory['own']:.0f} MB the command, {memory['child']:.0f} MB the largest of its processes"
+    )
+    manifest = json.loads((out / "manifest.json").read_text(encoding="utf-8"))
+    print(json.dumps(manifest["summary"], ensure_ascii=False, indent=1))
+
+
+def read(log: Path) -> list[dict[str, Any]]:
+    """What was logged; a line that was being written is left out."""
+    lines = log.read_text().splitlines() if log.exists() else []
+    return [json.loads(line) for line in lines if line.endswith("}")]
+
+
+def rows_done(log: Path) -> int:
+    """How many cases the log speaks of."""
+    return rows_done_of(read(log))
+
+
+def rows_done_of(records: list[dict[str, Any]]) -> int:
+    """The same of its records."""
+    return max((record["rows"] for record in records if record["stage"] == "encode"), default=0)
+
+
+def print_rates(title: str, records: list[dict[str, Any]]) -> None:
+    """The rate of each hundred thousand."""
+    marks = [(0, 0.0)]
+    for record in records:
+        if record["rows"] >= marks[-1][0] + STEP:
+            marks.append((record["rows"], record["seconds"]))
+    rates = [(b[0] - a[0]) / (b[1] - a[1]) for a, b in itertools.pairwise(marks) if b[1] > a[1]]
+    if rates:
+        shown = " ".join(f"{rate:.0f}" for rate in rates)
+        print(f"{title}: cases a second, each hundred thousand: {shown}; last / first {rates[-1] / rates[0]:.2f}")
+
+
+def train(arguments: argparse.Namespace) -> None:
+    """One pass over a slice, step by step as the trainer makes them."""
+    import numpy as np
+    import torch
+
+    from infocal.config import load_settings
+    from infocal.data.batches import plan_batches
+    from infocal.fitting import resolve_settings
+    from infocal.methods import build_method
+    from infocal.training.loop import Trainer
+    from infocal.training.preparation import build_embedding, open_encoded
+
+    settings = load_settings("infocal", {"encoder.kind": arguments.encoder}, select=0.2)
+    prepared = open_encoded(arguments.prepared, "charge", settings)
+    settings = resolve_settings(settings, prepared)
+    torch.manual_seed(0)
+    method = build_method(settings, embedding=build_embedding(prepared, settings), task=prepared.task)
+    trainer = Trainer(method, settings, train=prepared.train, dev=prepared.dev)
+    trainer.state.phase = "joint"
+    rows = min(arguments.rows, len(prepared.train))
+    lengths = prepared.train.lengths[:rows]
+    plan = plan_batches(lengths, tokens=4096, documents=128, rng=np.random.default_rng(0))
+    parts = np.array_split(np.arange(len(plan)), 10)
+    print(
+        f"{rows:,} cases, {int(lengths.sum()):,} tokens, {len(plan):,} steps, {len(prepared.task.classes)} charges"
+    )
+    for number, part in enumerate(parts, 1):
+        began, tokens = time.perf_counter(), 0
+        for step in part[: arguments.steps]:
+            trainer._step(plan[step])
+            tokens += int(lengths[plan[step]].sum())
+        rate = tokens / (time.perf_counter() - began)
+        own, seen = status("RssAnon"), status("VmRSS")
+        print(
+            f"  tenth {number:2}: {rate:7.0f} tokens a second, {own:6.0f} MB of its own, {seen:6.0f} MB",
+            flush=True,
+        )
+
+
+def status(name: str) -> float:
+    """A figure of this process, in megabytes."""
+    text = Path("/proc/self/status").read_text()
+    return int(next(line.split()[1] for line in text.splitlines() if line.startswith(f"{name}:"))) / 1e3
+
+
+def main() -> None:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    sub = verbs.add_parser("make")
+    sub.add_argument("--data", default="../shared/data/cail")
+    sub.add_argument("--rows", type=int, default=1_600_000)
+    sub.add_argument("--out", required=True)
+    sub = verbs.add_parser("prepare")
+    sub.add_argument("--cases", required=True)
+    sub.add_argument("--data", default="../shared/data/cail")
+    sub.add_argument("--out", required=True)
+    sub.add_argument("--processes", type=int, default=2)
+    sub.add_argument("--kill-at", type=int, default=500_000)
+    sub = verbs.add_parser("train")
+    sub.add_argument("--prepared", required=True)
+    sub.add_argument("--rows", type=int, default=100_000)
+    sub.add_argument("--steps", type=int, default=None, help="of each tenth only so many steps")
+    sub.add_argument("--encoder", default="lstm")
+    arguments = parser.parse_args()
+    {"make": make, "prepare": prepare, "train": train}[arguments.verb](arguments)
+
+
+if __name__ == "__main__":
+    main()

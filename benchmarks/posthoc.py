@@ -243,9 +243,29 @@ def attribute(text: FullText, corpus: Corpus, attribution: Attribution, *, seed:
     return scores
 
 
+def relative(scores: NDArray[Any], corpus: Corpus) -> NDArray[np.float64]:
+    """Scores that one threshold can cut in all texts, as those of learned methods are (`model.score_reference`).
+
+    How large attributions are differs from text to text with how sure the network is; which words of a text they
+    name does not depend on it. Sizes are taken as logarithms, relative to the middle of their text's mean and its
+    total; scores with a sign are divided by what that is without logarithms, mean |score| times the root of the
+    text's length.
+    """
+    lengths, offsets = corpus.lengths, corpus.offsets[:-1]
+    values = np.asarray(scores, dtype=np.float64)
+    if (values >= 0).all():
+        logs = np.log(values + np.finfo(np.float32).tiny)
+        mean = np.add.reduceat(logs, offsets) / lengths
+        total = np.logaddexp.reduceat(logs, offsets)
+        return logs - np.repeat((mean + total) / 2, lengths)
+    size = np.add.reduceat(np.abs(values), offsets) / lengths
+    return values / np.repeat(np.maximum(size, 1e-30) * np.sqrt(lengths), lengths)
+
+
 def cuts(scores: NDArray[Any], corpus: Corpus, share: float) -> dict[str, NDArray[np.bool_]]:
     """The tokens chosen at a share of each text ("equal"), and at that share on average ("average")."""
     least = least_share(share)
+    scores = relative(scores, corpus)
     threshold = fit_threshold(scores, corpus.offsets, share=share, least=least)
     return {
         "equal": select_share(scores, corpus.offsets, share=share),

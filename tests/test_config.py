@@ -43,6 +43,16 @@ def test_wrong_changes_say_what_is_allowed(change, message):
         load_settings("infocal", [change])
 
 
+def test_nobody_gets_fewer_rounds_than_the_default():
+    usual = load_settings().training
+    least = usual.warm_up_rounds + usual.joint_rounds
+    for name in recipe_names():
+        training = load_settings(name).training
+        assert training.warm_up_rounds + training.joint_rounds >= (
+            10 if name in ("attention", "demo") else least
+        ), name
+
+
 def test_unknown_recipes_broken_yaml_and_circles(tmp_path):
     with pytest.raises(SettingsError, match="infocal"):
         load_settings("nothing")

@@ -68,7 +68,30 @@ def test_post_hoc_methods_are_runs_of_the_same_form(contest, arguments, monkeypa
     page = (tmp_path / "tables" / "section.md").read_text(encoding="utf-8")
     assert "### restaurant, 19 %" in page
     assert "| gradient-norm |" in page
-    assert "gradient-norm" in (tmp_path / "tables" / "restaurant-0.19.csv").read_text(encoding="utf-8")
+    for decoder in ("average", "equal", "spans"):
+        table = (tmp_path / "tables" / f"restaurant-0.19-{decoder}.csv").read_text(encoding="utf-8")
+        assert "gradient-norm" in table
+
+
+def test_failed_runs_are_named_and_explanations_of_another_model_are_left_out(contest, tmp_path):
+    (tmp_path / "runs").mkdir()
+    records = [
+        {**run_with("infocal", 0, [4]), "identity": "new"},
+        {**run_with("gradient-norm", 0, [4]), "of": "old"},
+        {"state": "failed", "contender": "printed", "seed": 0, "message": "the loss became nan"},
+    ]
+    for record in records:
+        path = tmp_path / "runs" / f"{record['contender']}-0.json"
+        path.write_text(json.dumps(record), encoding="utf-8")
+    results = contest.collect(tmp_path, ("infocal", "printed", "gradient-norm"), "average", 0.2)
+    assert results.finished == ("infocal",)
+    assert results.failures == (("printed", 0, "the loss became nan"),)
+
+
+def test_without_a_guider_there_is_nothing_to_explain(contest, arguments, capsys):
+    field = next(field for field in contest.FIELDS if field.key == "restaurant-0.19")
+    contest.explain_afterwards(field, arguments, ("gradient-norm",), 0)
+    assert "no guider to explain" in capsys.readouterr().out
 
 
 def run_with(contender, seed, hits):

@@ -248,6 +248,20 @@ def test_gradient_norm_and_input_are_what_the_selector_is_calibrated_against(pos
         )
 
 
+@pytest.mark.parametrize("signed", [False, True])
+def test_how_sure_the_network_is_of_a_text_does_not_decide_how_much_of_it_is_shown(posthoc, signed):
+    rng = np.random.default_rng(0)
+    lengths = rng.integers(3, 30, 40)
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    scores = rng.normal(size=offsets[-1]) if signed else rng.random(offsets[-1]) ** 3
+    corpus = Corpus(np.zeros(offsets[-1], np.int32), offsets, np.zeros(40, np.int32))
+    louder = scores * np.repeat(10.0 ** rng.integers(-3, 3, 40), lengths)
+    one, two = (posthoc.cuts(values, corpus, 0.2) for values in (scores, louder))
+    for name, chosen in one.items():
+        assert (chosen == two[name]).all()
+        assert chosen.mean() == pytest.approx(0.2, abs=0.02)
+
+
 def test_a_model_without_a_guider_is_refused(posthoc, trained):
     from infocal.rationalizer import load
 

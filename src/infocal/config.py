@@ -101,6 +101,7 @@ class GateSettings(_Frozen):
 class LossSettings(_Frozen):
     """The weight of each objective, by name; 0 leaves it out."""
 
+    scale: Literal["task", "printed"]
     prediction: NotNegative
     guidance: NotNegative
     selection_information: NotNegative | None

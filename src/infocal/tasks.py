@@ -35,6 +35,11 @@ class Task(ABC):
     def outputs(self) -> int:
         """c, the width of the head."""
 
+    @property
+    @abstractmethod
+    def unit(self) -> float:
+        """What a loss of 1 is in the plain loss: the loss of a guess that knows nothing."""
+
     @abstractmethod
     def encode(self, label: object, *, source: str | None = None, line: int | None = None) -> float:
         """A user's label as the number the loss reads; DataError where it is not of this task."""
@@ -108,6 +113,11 @@ class Classification(Task):
             )
         return self.classes.index(name)
 
+    @property
+    def unit(self) -> float:
+        """The cross-entropy of a uniform guess."""
+        return float(np.log(max(2, self.outputs)))
+
     def known(self, label: object) -> str | None:
         """The name of the class, also of one that was not in the training data."""
         return None if label is None else class_name(label)
@@ -116,7 +126,7 @@ class Classification(Task):
         """Cross-entropy divided by that of a uniform guess."""
         from infocal.losses.prediction import cross_entropy
 
-        return cross_entropy(logits, targets) / float(np.log(max(2, self.outputs)))
+        return cross_entropy(logits, targets) / self.unit
 
     def held_out_losses(self, logits: Array, targets: Array) -> Array:
         """The loss at the temperature that suits these logits best.
@@ -128,7 +138,7 @@ class Classification(Task):
         scaled = (logits.astype(np.float64) * temperature for temperature in INVERSE_TEMPERATURES)
         losses = [np.logaddexp.reduce(values, axis=1) - values[chosen] for values in scaled]
         best: Array = min(losses, key=lambda values: float(values.mean()))
-        return best / float(np.log(max(2, self.outputs)))
+        return best / self.unit
 
     def margin(self, logits: Tensor) -> Tensor:
         """Logit of the model's own answer minus the log-sum of the others: the log-odds of the answer."""
@@ -194,6 +204,11 @@ class Regression(Task):
     def encode(self, label: object, *, source: str | None = None, line: int | None = None) -> float:
         """The score scaled so that the training range is [0, 1]; new scores may lie outside it."""
         return (number(label, source=source or "data", line=line) - self.low) / (self.high - self.low)
+
+    @property
+    def unit(self) -> float:
+        """The variance of the training targets."""
+        return self.variance
 
     def known(self, label: object) -> float | None:
         """The score, also where a file without types has it as text."""

@@ -222,6 +222,27 @@ def test_attribution_leaves_the_mode_of_the_network_alone(tiny, network, batch):
     assert all(parameter.grad is None for parameter in method.parameters())
 
 
+@pytest.mark.parametrize("scores", [False, True])
+def test_printed_losses_are_plain(tiny, network, batch, scores):
+    numbers = torch.tensor([0.1, 0.9, 0.5, 0.0, 1.0]) if scores else batch.targets
+    given = type(batch)(batch.ids, batch.mask, batch.rows, numbers, batch.gold, batch.annotated)
+    found = {}
+    for scale in ("task", "printed"):
+        method = network(tiny(loss__scale=scale), scores=scores).eval()
+        found[scale] = method.step(given, joint()).objectives
+    for name in ("prediction", "guidance"):
+        torch.testing.assert_close(found["printed"][name], found["task"][name] * method.task.unit)
+    logits = method.predict_full(given)
+    plain = (torch.sigmoid(logits[:, 0]) - numbers) ** 2 if scores else -logits.log_softmax(1)[range(5), numbers]
+    torch.testing.assert_close(method._task_loss(logits, given), plain)
+
+
+def test_without_guidance_the_full_text_is_read_by_what_was_trained(tiny, network, batch):
+    method = network(tiny(loss__guidance=0.0, model__sharing="head")).eval()
+    assert not method.learns_full_text
+    assert torch.equal(method.predict_full(batch), method.predict(batch, batch.mask))
+
+
 def test_scores_have_objectives_too(tiny, network, batch):
     method = network(tiny(**EVERYTHING), scores=True)
     numbers = torch.tensor([0.1, 0.9, 0.5, 0.0, 1.0])

@@ -2,6 +2,7 @@
 
 import math
 import random
+from dataclasses import replace
 
 import pytest
 import torch
@@ -11,6 +12,7 @@ from infocal.data.readers import BadRows
 from infocal.data.toy import toy_reviews, toy_scores
 from infocal.errors import SettingsError
 from infocal.fitting import fit
+from infocal.losses.score_function import log_probability
 from infocal.methods import build_method
 from infocal.methods.base import Conditions
 from infocal.nn.embedding import TokenEmbedding
@@ -125,6 +127,38 @@ def test_the_warm_up_trains_on_the_full_text(rival, batch, variant):
     assert step.selected is None
     (value,) = step.objectives.values()
     assert reached(value.sum(), method) == {"embedding", "baseline" if "invase" in variant else "predictor"}
+
+
+@every_variant
+def test_settling_moves_what_predicts_and_nothing_else(rival, batch, variant):
+    method = rival(variant)
+    selected = batch.mask & (torch.arange(batch.mask.shape[1]) % 2 == 0)
+    settle = Conditions("settle", 0.0, torch.Generator().manual_seed(0), selected)
+    (value,) = method.step(batch, settle).objectives.values()
+    assert method.settles
+    assert reached(value.sum(), method) == {"critic" if VARIANTS[variant][0] == "invase" else "predictor"}
+    other = replace(batch, ids=torch.where(selected, batch.ids, 7) * batch.mask)
+    method.eval()
+    for changed in (batch, other):
+        (again,) = method.step(changed, settle).objectives.values()
+        if changed is batch:
+            before = again
+    assert torch.equal(before, again)
+
+
+def test_the_actors_penalty_is_per_word_beside_a_likelihood_of_the_whole_text(rival, batch):
+    method = rival("invase")
+    found = method.step(batch, conditions()).objectives
+    slopes = [
+        torch.autograd.grad(found[name].sum(), list(method.actor.parameters()), retain_graph=True)
+        for name in ("score_function", "selected_share")
+    ]
+    assert all(any(slope.abs().sum() > 0 for slope in part) for part in slopes)
+    log_odds = torch.zeros(1, 8, requires_grad=True)
+    mask = torch.ones(1, 8, dtype=torch.bool)
+    likelihood = log_probability(log_odds, mask.float(), mask)
+    (slope,) = torch.autograd.grad(likelihood.sum(), log_odds)
+    torch.testing.assert_close(slope, torch.full((1, 8), 0.5))  # not divided by the length
 
 
 @every_variant

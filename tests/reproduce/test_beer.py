@@ -351,9 +351,10 @@ class TestPlan:
         assert result.exit_code == 2
         assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
-    def test_a_damaged_model_is_an_error_of_its_own(self, release, done):
+    @pytest.mark.parametrize("change", ["select=0.5", "loss.calibration_window=7"])
+    def test_a_model_of_other_settings_is_an_error(self, release, done, change):
         out, _ = done
-        settings = Plan(aspects=ASPECTS, changes=("select=0.5",)).settings(
+        settings = Plan(aspects=ASPECTS, changes=(change,)).settings(
             "infocal", "smell", 0, LeiReviews(release, release / VECTORS)
         )
         with pytest.raises(SettingsError, match="trained with another"):

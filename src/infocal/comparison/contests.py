@@ -20,7 +20,7 @@ Record = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Contest:
-    """One measure, the contender that is best in it, and one of the others.
+    """One measure, the contender that is best in it, or that all are held against, and one of the others.
 
     Attributes:
         measure: what is compared.
@@ -41,9 +41,14 @@ class Contest:
     documents: Difference
 
 
-def contests(results: Results) -> list[Contest]:
-    """All contests in F1 and in the quality of predictions."""
-    return [contest for measure in (F1, results.quality) for contest in _contests(results, measure)]
+def contests(results: Results, *, reference: str | None = None) -> list[Contest]:
+    """All contests in F1 and in the quality of predictions.
+
+    Args:
+        results: what came out.
+        reference: the contender that the others are held against; None takes the best one of each measure.
+    """
+    return [c for measure in (F1, results.quality) for c in _contests(results, measure, reference)]
 
 
 def paired_t(first: Sequence[float], second: Sequence[float]) -> float | None:
@@ -56,9 +61,9 @@ def paired_t(first: Sequence[float], second: Sequence[float]) -> float | None:
     return float(ttest_rel(first, second).pvalue)
 
 
-def _contests(results: Results, measure: Measure) -> Iterator[Contest]:
-    best = results.best(measure)
-    if best is None:
+def _contests(results: Results, measure: Measure, reference: str | None) -> Iterator[Contest]:
+    best = results.best(measure) if reference is None else reference
+    if best is None or best not in results.finished:
         return
     ahead = results.values(best, measure)
     for other in results.finished:

@@ -171,14 +171,15 @@ def _sweep(results: Results, name: str) -> list[Point]:
 
 
 def _full_text(results: Results) -> tuple[float, float, float]:
-    """The lowest, the mean and the highest of the contenders' quality on the full text."""
+    """The lowest, the mean and the highest quality on the full text, of the contenders that learn to read it."""
     quality = results.quality
+    readers = [name for name in results.finished if results.reads_full_text(name)] or results.finished
     means = [
         statistics.fmean(
             quality.scale * run["scores"][results.decoder]["full_text"][quality.key]
             for run in results.runs[name].values()
         )
-        for name in results.finished
+        for name in readers
     ]
     return min(means), statistics.fmean(means), max(means)
 

@@ -114,6 +114,10 @@ class Results:
         run, path = self.any_run, measure.path[2:]
         return at(run, ("human", *path)) if run is not None and measure.key in OF_HUMANS else None
 
+    def reads_full_text(self, contender: str) -> bool:
+        """Whether a part of the contender learned to read full texts to the end of its training."""
+        return all(run.get("learns_full_text", True) for run in self.runs[contender].values())
+
     def best(self, measure: Measure) -> str | None:
         """The contender that is ahead; None if the measure has no better side or nobody has it."""
         means = {name: self.cell(name, measure).mean for name in self.finished}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -72,6 +73,7 @@ class _Worker:
     def start(cls, job: Job) -> _Worker:
         words = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the worker
         job.run.path.unlink(missing_ok=True)  # what is there is of a failed run, or of other settings or data
+        shutil.rmtree(job.run.model, ignore_errors=True)
         process = subprocess.Popen(
             [sys.executable, "-P", "-m", "infocal.comparison.worker"],
             stdin=subprocess.PIPE,

@@ -163,8 +163,8 @@ def _significance_note(contests: Sequence[Contest]) -> str:
     if not contests:
         return "There are no two methods to hold against each other."
     return (
-        "The best method against each other: p of a paired t-test over the seeds, and p and 95 % interval of the "
-        "difference from a paired bootstrap over the test documents. Not corrected for the number of comparisons."
+        "The first of the two against the second: p of a paired t-test over the seeds, and p and 95 % interval of "
+        "the difference from a paired bootstrap over the test documents. Not corrected for how many there are."
     )
 
 

@@ -195,6 +195,7 @@ def run_job(job: Job) -> dict[str, Any]:
         "seconds": seconds,
         "threads": job.threads,
         "rounds": rounds.records,
+        "learns_full_text": model.method.learns_full_text,
         **trial.report(job.shares),
         "cases": _cases(model, documents, job.cases),
     }

@@ -92,6 +92,8 @@ class Method(nn.Module, ABC):
         controlled_share: whether the loop's controller holds the share of selected tokens, through
             `Conditions.offset`; False for methods that price their own words.
         settles: whether it has a third phase, "settle".
+        learns_full_text: whether a part of it learns to read full texts in the joint phase, too, or is left as the
+            warm-up made it.
         score_reference: what decoders cut, "own" (the log-odds) or "balanced" (the log-odds relative to their
             document, see :meth:`decoding_scores`).
     """
@@ -102,6 +104,7 @@ class Method(nn.Module, ABC):
     judged_by_full_text: bool = False
     controlled_share: bool = True
     settles: bool = False
+    learns_full_text: bool = True
     score_reference: Literal["own", "balanced"] = "own"
 
     @abstractmethod

@@ -10,7 +10,15 @@ from infocal.losses.fluency import fused_lasso
 from infocal.losses.score_function import log_probability, score_function
 from infocal.losses.sparsity import selected_words
 from infocal.methods.base import Conditions, Method, Player, Step
-from infocal.methods.parts import build_predictor, build_selector, input_dropout, only, own_settings, targets_of
+from infocal.methods.parts import (
+    build_predictor,
+    build_selector,
+    input_dropout,
+    only,
+    own_settings,
+    settled_vectors,
+    targets_of,
+)
 from infocal.nn.choices import ChoiceLayer, choose, uniform_draws
 from infocal.nn.embedding import TokenEmbedding
 from infocal.tasks import Task
@@ -40,6 +48,8 @@ class Bernoulli(Method):
 
     average_cost: Tensor
     offset: Tensor
+    settles = True
+    learns_full_text = False
 
     def __init__(self, settings: Settings, *, embedding: TokenEmbedding, task: Task) -> None:
         super().__init__()
@@ -76,6 +86,10 @@ class Bernoulli(Method):
         if conditions.phase == "warm_up":
             logits = self.predictor(vectors, batch.mask)
             return Step({"prediction": self.task.loss(logits, targets_of(batch))}, None, tokens)
+        if conditions.phase == "settle":
+            settled = self.input_dropout(settled_vectors(self.embedding, batch, conditions))
+            loss = self.task.loss(self.predictor(settled, batch.mask), targets_of(batch))
+            return Step({"prediction": loss}, None, tokens)
         self.offset.fill_(conditions.offset)
         draws = uniform_draws(batch.mask, generator=conditions.generator)
         log_odds, chosen = self._select(vectors.detach(), batch.mask, draws)

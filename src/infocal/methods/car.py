@@ -11,7 +11,15 @@ from infocal.losses.adversarial import discrimination
 from infocal.losses.classwise import doubt, share_gap
 from infocal.losses.fluency import fused_lasso
 from infocal.methods.base import Conditions, Method, Player, Step
-from infocal.methods.parts import build_predictor, encoder_sizes, input_dropout, only, own_settings, targets_of
+from infocal.methods.parts import (
+    build_predictor,
+    encoder_sizes,
+    input_dropout,
+    only,
+    own_settings,
+    settled_vectors,
+    targets_of,
+)
 from infocal.nn.classwise import ClasswiseSelector
 from infocal.nn.embedding import TokenEmbedding
 from infocal.nn.gates import straight_through
@@ -43,6 +51,8 @@ class Car(Method):
         embedding: token ids to vectors, shared by all parts, trained in the warm-up only.
         task: a classification; scores have no classes to argue for.
     """
+
+    settles = True
 
     def __init__(self, settings: Settings, *, embedding: TokenEmbedding, task: Task) -> None:
         super().__init__()
@@ -97,6 +107,9 @@ class Car(Method):
         if conditions.phase == "warm_up":
             logits = self.classifier(self.input_dropout(self.embedding(batch.ids)), batch.mask)
             return Step({"guidance": self.task.loss(logits, classes)}, None, tokens)
+        if conditions.phase == "settle":
+            settled = self.input_dropout(settled_vectors(self.embedding, batch, conditions))
+            return Step({"prediction": self.task.loss(self.predictor(settled, batch.mask), classes)}, None, tokens)
         vectors, mask = self.input_dropout(self.embedding(batch.ids).detach()), batch.mask
         others = self._other_classes(classes, conditions.generator)
         factual = self._rationale(self.factual, vectors, mask, classes)

@@ -9,7 +9,15 @@ from infocal.config import Settings
 from infocal.losses.constraints import constraint, next_multiplier
 from infocal.losses.sparsity import expected_transitions, selected_share
 from infocal.methods.base import Conditions, Method, Player, Step
-from infocal.methods.parts import build_predictor, encoder_sizes, input_dropout, only, own_settings, targets_of
+from infocal.methods.parts import (
+    build_predictor,
+    encoder_sizes,
+    input_dropout,
+    only,
+    own_settings,
+    settled_vectors,
+    targets_of,
+)
 from infocal.nn.choices import uniform_draws
 from infocal.nn.embedding import TokenEmbedding
 from infocal.nn.kumaraswamy import HardKumaraswamy, KumaraswamySelector
@@ -34,6 +42,8 @@ class HardKuma(Method):
     multipliers: Tensor
     excesses: Tensor
     controlled_share = False
+    settles = True
+    learns_full_text = False
 
     def __init__(self, settings: Settings, *, embedding: TokenEmbedding, task: Task) -> None:
         super().__init__()
@@ -69,6 +79,10 @@ class HardKuma(Method):
         if conditions.phase == "warm_up":
             logits = self.predictor(vectors, batch.mask)
             return Step({"prediction": self.task.loss(logits, targets_of(batch))}, None, tokens)
+        if conditions.phase == "settle":
+            settled = self.input_dropout(settled_vectors(self.embedding, batch, conditions))
+            loss = self.task.loss(self.predictor(settled, batch.mask), targets_of(batch))
+            return Step({"prediction": loss}, None, tokens)
         gates = self.selector(vectors, batch.mask)
         sampled = gates.sample(uniform_draws(batch.mask, generator=conditions.generator)) * batch.mask
         logits = self.predictor(vectors * sampled.unsqueeze(-1), batch.mask)

@@ -42,6 +42,7 @@ class InfoCal(Method):
         self.task = task
         self.embedding = embedding
         self.controlled_share = settings.loss.selection_information is None
+        self.learns_full_text = bool(settings.loss.guidance)
         self.input_dropout = input_dropout(settings)
         self.selector = build_selector(settings, embedding, centred=self.controlled_share)
         self.guider = Reader(**sizes, feature_width=model.feature_width)
@@ -125,7 +126,7 @@ class InfoCal(Method):
         loss = self.settings.loss
         selection, mask = output.selection, batch.mask
         found = self._guider_objectives(output.guide_features, output.guide_logits, batch)
-        found["prediction"] = self.task.loss(output.logits, targets_of(batch))
+        found["prediction"] = self._task_loss(output.logits, batch)
         found["selection_information"] = selection_information(
             selection.logits,
             mask,
@@ -191,8 +192,9 @@ class InfoCal(Method):
 
     @torch.no_grad()
     def predict_full(self, batch: Batch) -> Tensor:
-        """(b, c): the guider's output."""
-        logits: Tensor = self.head(self.guider(self.embedding(batch.ids), batch.mask).sample)
+        """(b, c): the guider's output; that of the predictor, given all words, where no guider was trained."""
+        reader = self.guider if self.learns_full_text else self.predictor
+        logits: Tensor = self.head(reader(self.embedding(batch.ids), batch.mask).sample)
         return logits
 
     def _settle(self, batch: Batch, conditions: Conditions, tokens: int) -> Step:
@@ -202,7 +204,7 @@ class InfoCal(Method):
         vectors = self.input_dropout(self.embedding(batch.ids).detach())
         features, guide = self._read(vectors, conditions.selected, batch.mask, conditions.generator)
         found = self._guider_objectives(guide, self.head(guide.sample), batch)
-        found["prediction"] = self.task.loss(self.head(features.sample), targets_of(batch))
+        found["prediction"] = self._task_loss(self.head(features.sample), batch)
         return Step(found, float(conditions.selected.sum()), tokens)
 
     def _select(self, vectors: Tensor, mask: Tensor, conditions: Conditions) -> Selection:
@@ -235,8 +237,13 @@ class InfoCal(Method):
         features: Features = self.guider(vectors, mask, generator=generator)
         return features
 
+    def _task_loss(self, logits: Tensor, batch: Batch) -> Tensor:
+        """(b,): the task's loss on the scale that the settings name."""
+        loss = self.task.loss(logits, targets_of(batch))
+        return loss * self.task.unit if self.settings.loss.scale == "printed" else loss
+
     def _guider_objectives(self, guide: Features, logits: Tensor, batch: Batch) -> dict[str, Tensor]:
-        found = {"guidance": self.task.loss(logits, targets_of(batch))}
+        found = {"guidance": self._task_loss(logits, batch)}
         if self.settings.loss.guider_information:
             found["guider_information"] = guider_information(
                 guide.mean, guide.deviation, reduction=self.settings.loss.guider_reduction

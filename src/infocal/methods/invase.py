@@ -9,7 +9,15 @@ from infocal.config import Settings
 from infocal.losses.score_function import log_probability, score_function
 from infocal.losses.sparsity import selected_share
 from infocal.methods.base import Conditions, Method, Player, Step
-from infocal.methods.parts import build_predictor, build_selector, input_dropout, only, own_settings, targets_of
+from infocal.methods.parts import (
+    build_predictor,
+    build_selector,
+    input_dropout,
+    only,
+    own_settings,
+    settled_vectors,
+    targets_of,
+)
 from infocal.nn.choices import choose, uniform_draws
 from infocal.nn.embedding import TokenEmbedding
 from infocal.tasks import Task
@@ -31,6 +39,8 @@ class Invase(Method):
         embedding: token ids to vectors, shared by all parts.
         task: gives the heads' width and the loss.
     """
+
+    settles = True
 
     def __init__(self, settings: Settings, *, embedding: TokenEmbedding, task: Task) -> None:
         super().__init__()
@@ -66,6 +76,9 @@ class Invase(Method):
         """The objectives of one batch; in a warm-up, the baseline's."""
         mask, targets = batch.mask, targets_of(batch)
         tokens = int(mask.sum())
+        if conditions.phase == "settle":
+            settled = self.input_dropout(settled_vectors(self.embedding, batch, conditions))
+            return Step({"prediction": self.task.loss(self.critic(settled, mask), targets)}, None, tokens)
         vectors = self.input_dropout(self.embedding(batch.ids))
         full = self.task.loss(self.baseline(vectors, mask), targets)
         if conditions.phase == "warm_up":
@@ -73,7 +86,7 @@ class Invase(Method):
         log_odds = self.actor(vectors.detach(), mask) - conditions.offset
         chosen = choose(log_odds, uniform_draws(mask, generator=conditions.generator)) * mask
         prediction = self.task.loss(self.critic(vectors * chosen.unsqueeze(-1), mask), targets)
-        likelihood = log_probability(log_odds, chosen, mask, reduction="mean")
+        likelihood = log_probability(log_odds, chosen, mask)
         objectives = {
             "prediction": prediction,
             "baseline": full,

@@ -11,7 +11,15 @@ from infocal.config import Settings
 from infocal.errors import SettingsError
 from infocal.losses.imitating import answer_cross_entropy, answer_error
 from infocal.methods.base import Conditions, Method, Player, Step
-from infocal.methods.parts import build_predictor, build_selector, input_dropout, only, own_settings, targets_of
+from infocal.methods.parts import (
+    build_predictor,
+    build_selector,
+    input_dropout,
+    only,
+    own_settings,
+    settled_vectors,
+    targets_of,
+)
 from infocal.nn.embedding import TokenEmbedding
 from infocal.nn.gates import subset_gumbel, subset_sizes
 from infocal.tasks import Regression, Task
@@ -33,6 +41,8 @@ class L2X(Method):
         embedding: token ids to vectors, shared by all parts, trained in the warm-up only.
         task: gives the head's width and the loss.
     """
+
+    settles = True
 
     def __init__(self, settings: Settings, *, embedding: TokenEmbedding, task: Task) -> None:
         super().__init__()
@@ -72,6 +82,10 @@ class L2X(Method):
         if conditions.phase == "warm_up":
             logits = self.explained(self.input_dropout(self.embedding(batch.ids)), batch.mask)
             return Step({"guidance": self.task.loss(logits, targets_of(batch))}, None, tokens)
+        if conditions.phase == "settle":
+            settled = self.input_dropout(settled_vectors(self.embedding, batch, conditions))
+            logits = self.approximator(settled, batch.mask)
+            return Step({"answer_imitation": self._imitation(logits, self._answers(batch))}, None, tokens)
         vectors = self.input_dropout(self.embedding(batch.ids).detach())
         sizes = subset_sizes(batch.mask, share=self.settings.select)
         relaxed = subset_gumbel(

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from infocal.config import Settings
 from infocal.errors import SettingsError
+from infocal.methods.base import Conditions
 from infocal.nn.embedding import TokenEmbedding
 from infocal.nn.predictor import Predictor
 from infocal.nn.selector import Selector
@@ -24,6 +25,7 @@ __all__ = [
     "input_dropout",
     "only",
     "own_settings",
+    "settled_vectors",
     "standing_still",
     "targets_of",
 ]
@@ -87,6 +89,13 @@ def standing_still(*modules: nn.Module) -> Iterator[None]:
             parameter.requires_grad_(True)
         for module, mode in zip(modules, training, strict=True):
             module.train(mode)
+
+
+def settled_vectors(embedding: TokenEmbedding, batch: Batch, conditions: Conditions) -> Tensor:
+    """(b, t, d): the vectors of the words that inference selects, all else 0; nothing of them is trained."""
+    if conditions.selected is None:
+        raise ValueError("settling needs the selected words")
+    return only(embedding(batch.ids).detach(), conditions.selected, batch.mask)
 
 
 def targets_of(batch: Batch) -> Tensor:

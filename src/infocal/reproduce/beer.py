@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from infocal.config import Settings, load_settings
+from infocal.data.labels import number
 from infocal.errors import DataError, SettingsError
 from infocal.files import write_text
 from infocal.rationalizer import load
@@ -169,7 +170,7 @@ def reproduce_beer(
     """
     reviews.check(plan.aspects)
     all_settings = {run: plan.settings(run[1], run[0], run[2], reviews) for run in _runs(plan)}
-    tests = {aspect: list(reviews.read("test", aspect)) for aspect in plan.aspects}
+    tests = {aspect: list(_rated(reviews, aspect)) for aspect in plan.aspects}
     cases = choose_cases(aligned(tests), plan.cases)
     _claim(out, reviews, plan)
     results, notes = [], list[str]()
@@ -262,23 +263,31 @@ class _AspectData:
         }
 
 
+def _rated(reviews: Reviews, aspect: str) -> Iterator[Document]:
+    """The test reviews whose rating is a number; others are bad rows, found before anything is trained."""
+    for document in reviews.read("test", aspect):
+        try:
+            number(document.label, source=str(reviews), line=document.line)
+        except DataError as error:
+            reviews.bad_rows.report(error)
+        else:
+            yield document
+
+
 def _claim(out: Path, reviews: Reviews, plan: Plan) -> None:
     """Write down what ``out`` is made from; SettingsError if it was begun with other data."""
     path = out / "data.json"
-    facts: dict[str, Any] = {
-        "limit": reviews.limit,
-        "files": reviews.fingerprints(plan.aspects),
-    }
+    facts: dict[str, Any] = {"read": reviews.facts(), "files": reviews.fingerprints(plan.aspects)}
     if path.is_file() and (out / "runs").is_dir():
         try:
             known = json.loads(path.read_text(encoding="utf-8"))
             other = [name for name, digest in facts["files"].items() if known["files"].get(name, digest) != digest]
-            other += ["--limit"] if known["limit"] != facts["limit"] else []
+            other += [name for name, value in facts["read"].items() if known["read"].get(name) != value]
         except (ValueError, KeyError, AttributeError, TypeError):
             raise SettingsError(f"{path} is damaged; remove the folder or name another with --out") from None
         if other:
             raise SettingsError(
-                f"{out} was begun with other data ({', '.join(other)} differs); name another folder with --out"
+                f"{out} was begun with other data ({', '.join(other)}); name another folder with --out"
             )
         facts["files"] = {**known["files"], **facts["files"]}
     elif not path.is_file() and out.is_dir() and any(out.iterdir()):

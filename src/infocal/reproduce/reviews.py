@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from infocal.data.beer import ANNOTATIONS, VECTORS, read_annotations, read_reviews, review_file
 from infocal.data.readers import BadRows, read_documents
@@ -64,13 +64,17 @@ class Reviews(ABC):
 
     def check(self, aspects: Sequence[str]) -> None:
         """Raise DataError unless every file that is needed is there."""
-        missing = [name for name, path in self.files(aspects).items() if not path.is_file()]
+        missing = [path.name for path in self.files(aspects).values() if not path.is_file()]
         if missing:
             raise DataError(f"there is no {', no '.join(missing)}", source=str(self))
 
     def fingerprints(self, aspects: Sequence[str]) -> dict[str, str]:
-        """The SHA-256 of each file, by name."""
+        """The SHA-256 of each file, by what it is for."""
         return {name: sha256_of(path) for name, path in self.files(aspects).items()}
+
+    @abstractmethod
+    def facts(self) -> dict[str, Any]:
+        """What else decides what is read."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +107,11 @@ class LeiReviews(Reviews):
         """Two per aspect, the annotations and the vectors."""
         names = [review_file(aspect, part) for aspect in aspects for part in ("train", "heldout")]
         paths = {name: self.folder / name for name in (*names, ANNOTATIONS)}
-        return {**paths, self.vectors.name: self.vectors}
+        return {**paths, "vectors": self.vectors}
+
+    def facts(self) -> dict[str, Any]:
+        """How many reviews are read."""
+        return {"kind": "lei", "limit": self.limit}
 
     def __str__(self) -> str:
         return str(self.folder)
@@ -139,8 +147,12 @@ class RatedReviews(Reviews):
 
     def files(self, aspects: Sequence[str]) -> dict[str, Path]:
         """The file, and the vectors if there are any."""
-        vectors = {} if self.vectors is None else {self.vectors.name: self.vectors}
-        return {self.path.name: self.path, **vectors}
+        vectors = {} if self.vectors is None else {"vectors": self.vectors}
+        return {"reviews": self.path, **vectors}
+
+    def facts(self) -> dict[str, Any]:
+        """How many reviews are read, which column, and whether there are vectors."""
+        return {"kind": "rated", "limit": self.limit, "text": self.text, "vectors": self.vectors is not None}
 
     def __str__(self) -> str:
         return str(self.path)

@@ -13,7 +13,7 @@ from infocal.evaluation.decoding import select_average
 from infocal.evaluation.rationales import rationale_scores
 from infocal.fitting import StoppedEarlyError, train_prepared
 from infocal.reproduce.scoring import agreement
-from infocal.storage import CHECKPOINT, HEADER, METRICS, read_header
+from infocal.storage import CHECKPOINT, HEADER, METRICS, read_header, save_model
 from infocal.training.tracking import MetricsFile, Tracker
 
 if TYPE_CHECKING:
@@ -36,6 +36,9 @@ def is_finished(folder: Path, settings: Settings) -> bool:
     if not (folder / MODEL / HEADER).is_file():
         return False
     trained = Settings.parse(read_header(folder / MODEL)["settings"])
+    if settings.loss.calibration_window == "auto":  # training settled it
+        loss = trained.loss.model_copy(update={"calibration_window": "auto"})
+        trained = trained.model_copy(update={"loss": loss})
     other = sorted(_differences(_comparable(trained), _comparable(settings)))
     if other:
         raise SettingsError(
@@ -78,7 +81,7 @@ def train_run(
         raise StoppedEarlyError(STOPPED) from None
     if model.record["training"]["interrupted"]:
         raise StoppedEarlyError(STOPPED)
-    model.save(model_folder)
+    save_model(model, model_folder, keep_run=True)
     (model_folder / CHECKPOINT).unlink(missing_ok=True)
 
 
@@ -123,13 +126,13 @@ class AgreementByRound(Tracker):
 
 
 def _comparable(settings: Settings) -> dict[str, Any]:
-    """Settings by dotted name, without what training settles itself and where the vectors lie."""
+    """Settings by dotted name, without where the vectors lie, whose content is told apart elsewhere."""
     flat: dict[str, Any] = {}
     for name, value in settings.model_dump(mode="json").items():
         flat |= (
             {f"{name}.{key}": item for key, item in value.items()} if isinstance(value, dict) else {name: value}
         )
-    for name in ("loss.calibration_window", "text.vectors", "training.checkpoint_seconds"):
+    for name in ("text.vectors", "training.checkpoint_seconds"):
         flat.pop(name)
     return flat
 

@@ -170,6 +170,7 @@ class BernoulliSettings(_Frozen):
     baseline: Literal["none", "moving"]
     sparsity: NotNegative | None
     continuity: NotNegative
+    transitions: NotNegative
 
 
 class HardKumaSettings(_Frozen):

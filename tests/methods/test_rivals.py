@@ -13,6 +13,7 @@ from infocal.data.toy import toy_reviews, toy_scores
 from infocal.errors import SettingsError
 from infocal.fitting import fit
 from infocal.losses.score_function import log_probability
+from infocal.losses.sparsity import boundaries
 from infocal.methods import build_method
 from infocal.methods.base import Conditions
 from infocal.nn.embedding import TokenEmbedding
@@ -272,6 +273,12 @@ def test_the_baseline_is_the_average_cost_of_the_batches_before(rival, batch):
     torch.testing.assert_close(ratio, (cost - 1) / cost)
     assert held.average_cost.item() == pytest.approx(0.9 + 0.1 * cost.mean().item())
     assert plain.average_cost.item() == 1.0
+
+
+def test_boundaries_are_counted():
+    chosen = torch.tensor([[0.0, 1.0, 1.0, 0.0, 1.0], [1.0, 0.0, 1.0, 1.0, 1.0]])
+    mask = torch.tensor([[True] * 5, [True] * 2 + [False] * 3])
+    assert boundaries(chosen, mask).tolist() == [3.0, 1.0]
 
 
 def test_words_and_boundaries_raise_the_selectors_cost(rival, batch):

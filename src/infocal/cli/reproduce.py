@@ -31,6 +31,8 @@ ROWS = (
     "infocal-paper-hk",
     "infocal-paper-no-adv",
     "infocal-paper-no-lm",
+    "bernoulli-paper",
+    "hardkuma-paper",
     "l2x",
     "invase",
 )

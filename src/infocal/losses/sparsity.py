@@ -6,7 +6,7 @@ from torch import Tensor
 
 from infocal.losses.reductions import masked_mean, masked_sum
 
-__all__ = ["expected_transitions", "selected_share", "selected_words"]
+__all__ = ["boundaries", "expected_transitions", "selected_share", "selected_words"]
 
 
 def selected_words(selection: Tensor, mask: Tensor) -> Tensor:
@@ -20,6 +20,19 @@ def selected_words(selection: Tensor, mask: Tensor) -> Tensor:
         (b,).
     """
     return masked_sum(selection, mask)
+
+
+def boundaries(selection: Tensor, mask: Tensor) -> Tensor:
+    """sum_i |z_i - z_{i-1}|: how often a run of selected words begins or ends (the second term of Omega).
+
+    Args:
+        selection: (b, t), 0 or 1.
+        mask: (b, t), True on real tokens.
+
+    Returns:
+        (b,).
+    """
+    return masked_sum((selection[:, 1:] - selection[:, :-1]).abs(), mask[:, 1:])
 
 
 def selected_share(probability: Tensor, mask: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ from torch import Tensor
 from infocal.config import Settings
 from infocal.losses.fluency import fused_lasso
 from infocal.losses.score_function import log_probability, score_function
-from infocal.losses.sparsity import selected_words
+from infocal.losses.sparsity import boundaries, selected_words
 from infocal.methods.base import Conditions, Method, Player, Step
 from infocal.methods.parts import (
     build_predictor,
@@ -17,7 +17,7 @@ from infocal.methods.parts import (
     only,
     own_settings,
     settled_vectors,
-    targets_of,
+    task_loss,
 )
 from infocal.nn.choices import ChoiceLayer, choose, uniform_draws
 from infocal.nn.embedding import TokenEmbedding
@@ -35,7 +35,7 @@ class Bernoulli(Method):
 
     The predictor learns by the plain gradient. The selector cannot: its objective is the score function of
 
-        cost = task loss + sparsity * selected words + continuity * share of boundaries
+        cost = task loss + sparsity * selected words + continuity * share of boundaries + transitions * boundaries
 
     With ``bernoulli.sparsity`` null the first price is not charged, and the loop's controller holds the share. The
     word vectors belong to the predictor; the selector's gradient, which is mostly noise, does not move them.
@@ -85,16 +85,16 @@ class Bernoulli(Method):
         vectors = self.input_dropout(self.embedding(batch.ids))
         if conditions.phase == "warm_up":
             logits = self.predictor(vectors, batch.mask)
-            return Step({"prediction": self.task.loss(logits, targets_of(batch))}, None, tokens)
+            return Step({"prediction": task_loss(self.settings, self.task, logits, batch)}, None, tokens)
         if conditions.phase == "settle":
             settled = self.input_dropout(settled_vectors(self.embedding, batch, conditions))
-            loss = self.task.loss(self.predictor(settled, batch.mask), targets_of(batch))
+            loss = task_loss(self.settings, self.task, self.predictor(settled, batch.mask), batch)
             return Step({"prediction": loss}, None, tokens)
         self.offset.fill_(conditions.offset)
         draws = uniform_draws(batch.mask, generator=conditions.generator)
         log_odds, chosen = self._select(vectors.detach(), batch.mask, draws)
         logits = self.predictor(vectors * chosen.unsqueeze(-1), batch.mask)
-        prediction = self.task.loss(logits, targets_of(batch))
+        prediction = task_loss(self.settings, self.task, logits, batch)
         likelihood = log_probability(log_odds, chosen, batch.mask, reduction="mean")
         score = self._score(self._cost(prediction, chosen, batch.mask), likelihood)
         return Step({"prediction": prediction, "score_function": score}, float(chosen.sum()), tokens)
@@ -132,6 +132,7 @@ class Bernoulli(Method):
     def _cost(self, prediction: Tensor, chosen: Tensor, mask: Tensor) -> Tensor:
         """(b,): what the selector pays for its choices."""
         cost = prediction + self.own.continuity * fused_lasso(chosen, mask)
+        cost = cost + self.own.transitions * boundaries(chosen, mask)
         if self.own.sparsity is not None:
             cost = cost + self.own.sparsity * selected_words(chosen, mask)
         return cost

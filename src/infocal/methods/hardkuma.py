@@ -16,7 +16,7 @@ from infocal.methods.parts import (
     only,
     own_settings,
     settled_vectors,
-    targets_of,
+    task_loss,
 )
 from infocal.nn.choices import uniform_draws
 from infocal.nn.embedding import TokenEmbedding
@@ -78,15 +78,15 @@ class HardKuma(Method):
         vectors = self.input_dropout(self.embedding(batch.ids))
         if conditions.phase == "warm_up":
             logits = self.predictor(vectors, batch.mask)
-            return Step({"prediction": self.task.loss(logits, targets_of(batch))}, None, tokens)
+            return Step({"prediction": task_loss(self.settings, self.task, logits, batch)}, None, tokens)
         if conditions.phase == "settle":
             settled = self.input_dropout(settled_vectors(self.embedding, batch, conditions))
-            loss = self.task.loss(self.predictor(settled, batch.mask), targets_of(batch))
+            loss = task_loss(self.settings, self.task, self.predictor(settled, batch.mask), batch)
             return Step({"prediction": loss}, None, tokens)
         gates = self.selector(vectors, batch.mask)
         sampled = gates.sample(uniform_draws(batch.mask, generator=conditions.generator)) * batch.mask
         logits = self.predictor(vectors * sampled.unsqueeze(-1), batch.mask)
-        prediction = self.task.loss(logits, targets_of(batch))
+        prediction = task_loss(self.settings, self.task, logits, batch)
         selected = float((sampled.detach() > 0).sum())
         return Step({"prediction": prediction, **self._constraints(gates, batch.mask)}, selected, tokens)
 

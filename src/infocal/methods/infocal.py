@@ -12,7 +12,7 @@ from infocal.losses.fluency import fused_lasso, language_model_cost
 from infocal.losses.information import guider_information, selection_information
 from infocal.losses.supervision import rationale_supervision
 from infocal.methods.base import Conditions, Method, Player, Step
-from infocal.methods.parts import build_selector, encoder_sizes, input_dropout, only, standing_still, targets_of
+from infocal.methods.parts import build_selector, encoder_sizes, input_dropout, only, standing_still, task_loss
 from infocal.nn.discriminator import Discriminator
 from infocal.nn.embedding import TokenEmbedding
 from infocal.nn.gates import sample_gate
@@ -238,9 +238,7 @@ class InfoCal(Method):
         return features
 
     def _task_loss(self, logits: Tensor, batch: Batch) -> Tensor:
-        """(b,): the task's loss on the scale that the settings name."""
-        loss = self.task.loss(logits, targets_of(batch))
-        return loss * self.task.unit if self.settings.loss.scale == "printed" else loss
+        return task_loss(self.settings, self.task, logits, batch)
 
     def _guider_objectives(self, guide: Features, logits: Tensor, batch: Batch) -> dict[str, Tensor]:
         found = {"guidance": self._task_loss(logits, batch)}

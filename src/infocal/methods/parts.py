@@ -28,6 +28,7 @@ __all__ = [
     "settled_vectors",
     "standing_still",
     "targets_of",
+    "task_loss",
 ]
 
 Group = TypeVar("Group")
@@ -96,6 +97,12 @@ def settled_vectors(embedding: TokenEmbedding, batch: Batch, conditions: Conditi
     if conditions.selected is None:
         raise ValueError("settling needs the selected words")
     return only(embedding(batch.ids).detach(), conditions.selected, batch.mask)
+
+
+def task_loss(settings: Settings, task: Task, logits: Tensor, batch: Batch) -> Tensor:
+    """(b,): the task's loss on the scale that ``loss.scale`` names."""
+    loss = task.loss(logits, targets_of(batch))
+    return loss * task.unit if settings.loss.scale == "printed" else loss
 
 
 def targets_of(batch: Batch) -> Tensor:

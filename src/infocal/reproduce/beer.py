@@ -83,6 +83,12 @@ ROWS: Mapping[str, Row] = {
         loss__discrimination=0.0,
     ),
     "infocal-paper-no-lm": _as_printed("InfoCal-L_lm, the paper's weights", "InfoCal-L_lm", loss__fluency=0.0),
+    "bernoulli-paper": Row(
+        title="Bernoulli, its paper's weights", method="bernoulli", recipe="paper-bernoulli", published="Bernoulli"
+    ),
+    "hardkuma-paper": Row(
+        title="HardKuma, its paper's weights", method="hardkuma", recipe="paper-hardkuma", published="HardKuma"
+    ),
     "l2x": Row(title="L2X", method="l2x"),
     "invase": Row(title="INVASE", method="invase"),
 }

@@ -1,5 +1,6 @@
 """The model card: what stands in it, and that a user's words do nothing in it."""
 
+import re
 from types import SimpleNamespace
 
 from infocal.card import model_card
@@ -33,4 +34,4 @@ def test_nothing_of_the_users_words_acts_as_markdown():
     text = card(evil, notes=["1 bad row left out: " + " ".join(evil)])
     table = text.split("## Data")[1]
     for active in ("[x]", "![", "<img", "`code`", "**b**"):
-        assert active not in table
+        assert not re.search(r"(?<!\\)" + re.escape(active), table)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
+
+from infocal.markup import markdown_text
 
 if TYPE_CHECKING:
     from infocal.rationalizer import Rationalizer
@@ -13,8 +14,6 @@ __all__ = ["model_card"]
 
 CLASSES = "classes: "
 """Before the names of classes, which are the user's own and stay as they are."""
-
-_ACTIVE = re.compile(r"[\\`*_\[\]!|~]")
 
 LIMITS = (
     "The highlighted words are the only words of the text that the prediction was computed from: with them "
@@ -58,7 +57,7 @@ def model_card(model: Rationalizer) -> str:
         "\n".join(f"- {limit}" for limit in LIMITS),
     ]
     if notes := record.get("notes"):
-        parts += ["## Notes from training", "\n".join(f"- {_inline(note)}" for note in notes)]
+        parts += ["## Notes from training", "\n".join(f"- {markdown_text(note)}" for note in notes)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -74,7 +73,7 @@ def _what(model: Rationalizer) -> str:
 def _table(values: Mapping[str, Any]) -> str:
     if not values:
         return "not recorded"
-    rows = [f"| {_inline(name)} | {_inline(value)} |" for name, value in _flat(values)]
+    rows = [f"| {markdown_text(name)} | {markdown_text(value)} |" for name, value in _flat(values)]
     return "\n".join(["| what | value |", "|---|---|", *rows])
 
 
@@ -95,11 +94,6 @@ def _shown(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def _inline(text: object) -> str:
-    """A user's own words, made harmless in Markdown: nothing of them is a link, a picture, a tag or a cell."""
-    return _ACTIVE.sub(r"\\\g<0>", " ".join(str(text).split()).replace("&", "&amp;").replace("<", "&lt;"))
-
-
 def _code(text: object) -> str:
-    """The same inside backticks, where only those and the bars of tables act."""
+    """A user's own words inside backticks, where only those and the bars of tables act."""
     return " ".join(str(text).split()).replace("|", "\\|").replace("`", "'")

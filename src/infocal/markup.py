@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
@@ -19,7 +19,18 @@ if TYPE_CHECKING:
 
     from infocal.types import Explanation
 
-__all__ = ["escape", "explanation_html", "explanation_text", "page", "percent", "plain", "show", "value_text"]
+__all__ = [
+    "escape",
+    "explanation_html",
+    "explanation_text",
+    "markdown_table",
+    "markdown_text",
+    "page",
+    "percent",
+    "plain",
+    "show",
+    "value_text",
+]
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 HIGHLIGHT = "bold underline dark_orange3"
@@ -40,6 +51,7 @@ _ILLEGAL_IN_HTML = re.compile(
     + "".join(chr(plane << 16 | 0xFFFE) + chr(plane << 16 | 0xFFFF) for plane in range(17))
     + "]"
 )
+_ACTIVE_IN_MARKDOWN = re.compile(r"[\\`*_{}\[\]<>|!~]")
 _NOT_FOR_TERMINALS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
@@ -54,6 +66,17 @@ def plain(explanation: Explanation) -> str:
     )
     head = " · ".join(fact.line() for fact in (_headline(explanation), *_facts(explanation)))
     return f"{visible(head)}\n{text}"
+
+
+def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table, its first column to the left and the others to the right."""
+    ruler = ["---", *("---:" for _ in header[1:])]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (header, ruler, *rows))
+
+
+def markdown_text(text: object) -> str:
+    """A user's own words on one line of Markdown, in which nothing of them is markup."""
+    return _ACTIVE_IN_MARKDOWN.sub(r"\\\g<0>", " ".join(str(text).split()).replace("&", "&amp;"))
 
 
 def show(console: Console, explanation: Explanation) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from infocal.comparison.contests import Contest
 from infocal.comparison.results import HUMAN, Cell, Measure, Results
 from infocal.files import write_text
-from infocal.markup import visible
+from infocal.markup import markdown_table, markdown_text, visible
 
 __all__ = ["as_csv", "as_latex", "as_markdown", "figure_rows", "write_tables"]
 
@@ -79,16 +79,16 @@ def as_markdown(results: Results, contests: Sequence[Contest]) -> str:
     parts = [
         "# Comparison",
         _setting(results),
-        _markdown_table(*figure_rows(results, lambda text: f"**{text}**", _markdown_text)),
+        markdown_table(*figure_rows(results, lambda text: f"**{text}**", markdown_text)),
         "## Significance",
         _significance_note(contests),
     ]
     if contests:
         parts.append(
-            _markdown_table(CONTEST_HEADER, [_contest_row(contest, _markdown_text) for contest in contests])
+            markdown_table(CONTEST_HEADER, [_contest_row(contest, markdown_text) for contest in contests])
         )
     if results.failures:
-        parts += ["## Failed runs", "\n".join(f"- {_markdown_text(line)}" for line in _failure_lines(results))]
+        parts += ["## Failed runs", "\n".join(f"- {markdown_text(line)}" for line in _failure_lines(results))]
     return "\n\n".join(parts) + "\n"
 
 
@@ -210,16 +210,6 @@ def _contest_record(contest: Contest) -> dict[str, object]:
 
 def _failure_lines(results: Results) -> list[str]:
     return [f"{name}, seed {seed}: {visible(message)}" for name, seed, message in results.failures]
-
-
-def _markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [list(header), ["---", *["---:"] * (len(header) - 1)], *map(list, rows)]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
-
-
-def _markdown_text(text: str) -> str:
-    """Text in which nothing is markup, on one line."""
-    return re.sub(r"([\\`*_{}\[\]<>|])", r"\\\1", " ".join(text.split()))
 
 
 def _latex_text(text: str) -> str:

@@ -110,30 +110,19 @@ class Rounds(Tracker):
 
     def measure(self, method: Method, phase: str) -> Mapping[str, Any]:
         """Precision, recall and F1 of the selection while it changes, where a human's is there to compare."""
-        if phase != "joint" or self.dev.gold is None or self.dev.annotated is None:
+        if phase != "joint" or self.dev.gold is None:
             return {}
+        from infocal.training.held_out import agreement
+
         began, processor = time.perf_counter(), time.process_time()
-        found = self._agreement(method)
+        found = agreement(method, self.dev, self.share) or {}
         self.seconds += time.perf_counter() - began
         self.processor += time.process_time() - processor
-        return {"rationale": found}
+        return {"rationale": {name: found.get(name) for name in ("precision", "recall", "f1")}}
 
     def round(self, record: Mapping[str, Any]) -> None:
         """Keep it."""
         self.records.append(dict(record))
-
-    def _agreement(self, method: Method) -> dict[str, Any] | None:
-        from infocal.evaluation.decoding import select_average
-        from infocal.evaluation.rationales import rationale_scores
-        from infocal.training.inference import token_scores
-
-        dev = self.dev
-        if dev.gold is None or dev.annotated is None:
-            return None
-        scores = token_scores(method, dev)
-        selected = select_average(scores, dev.offsets, share=self.share)
-        found = rationale_scores(selected, dev.gold, dev.offsets, annotated=dev.annotated, scores=scores)
-        return None if found is None else {name: found[name] for name in ("precision", "recall", "f1")}
 
 
 def main() -> None:

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from infocal.config import Settings
 from infocal.errors import SettingsError
-from infocal.evaluation.decoding import select_average
-from infocal.evaluation.rationales import rationale_scores
 from infocal.fitting import StoppedEarlyError, train_prepared
 from infocal.reproduce.scoring import agreement
 from infocal.storage import CHECKPOINT, HEADER, METRICS, read_header, save_model
@@ -111,18 +109,10 @@ class AgreementByRound(Tracker):
         """Figures by scoring, while there is a selection that changes."""
         if phase != "joint":
             return {}
-        return {AGREEMENT: {name: self._agreement(method, corpus) for name, corpus in self.corpora.items()}}
+        from infocal.training import held_out
 
-    def _agreement(self, method: Method, corpus: Corpus) -> dict[str, float] | None:
-        from infocal.training.inference import token_scores
-
-        if corpus.gold is None or corpus.annotated is None:
-            return None
-        scores = token_scores(method, corpus)
-        selected = select_average(scores, corpus.offsets, share=self.share)
-        return agreement(
-            rationale_scores(selected, corpus.gold, corpus.offsets, annotated=corpus.annotated, scores=scores)
-        )
+        found = {name: held_out.agreement(method, corpus, self.share) for name, corpus in self.corpora.items()}
+        return {AGREEMENT: {name: agreement(figures) for name, figures in found.items()}}
 
 
 def _comparable(settings: Settings) -> dict[str, Any]:

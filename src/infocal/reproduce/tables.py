@@ -8,6 +8,7 @@ import statistics
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from infocal.markup import markdown_table
 from infocal.reproduce.beer import ROWS
 from infocal.reproduce.published import BEER_TABLE, GOLD_SHARES, Verdict, best_f1, check_table
 from infocal.reproduce.scoring import SCORINGS, RunResult
@@ -153,12 +154,7 @@ def markdown_report(results: Sequence[RunResult], aspects: Sequence[str], first:
 def _markdown(results: Sequence[RunResult], aspects: Sequence[str], scoring: str) -> str:
     header = ["method", *(f"{aspect} {short}" for aspect in aspects for short in COLUMNS.values())]
     rows = [[line.title, *_shown(line, aspects, "markdown")] for line in lines_of(results, aspects, scoring)]
-    return _markdown_table(header, rows)
-
-
-def _markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    ruler = ["---", *("---:" for _ in header[1:])]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in (header, ruler, *rows))
+    return markdown_table(header, rows)
 
 
 def _markdown_predictions(results: Sequence[RunResult], aspects: Sequence[str]) -> str:
@@ -172,7 +168,7 @@ def _markdown_predictions(results: Sequence[RunResult], aspects: Sequence[str]) 
             for mean, digits in zip(cells[aspect], (4, 4, 1), strict=True)
         ]
         rows.append([ROWS[row].title, *figures])
-    return _markdown_table(header, rows)
+    return markdown_table(header, rows)
 
 
 def _markdown_verdicts(results: Sequence[RunResult], aspects: Sequence[str], scoring: str) -> str:
@@ -194,7 +190,7 @@ def _markdown_verdicts(results: Sequence[RunResult], aspects: Sequence[str], sco
     return (
         "Over all tokens together R = P · selected / marked, so the share bounds the figures. The greatest F at "
         f"the stated shares, with not one wrong word: {bounds}.\n\n"
-        + _markdown_table(["printed cell", "figure", "printed", "allowed", "explained by rounding"], rows)
+        + markdown_table(["printed cell", "figure", "printed", "allowed", "explained by rounding"], rows)
     )
 
 

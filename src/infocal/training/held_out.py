@@ -10,13 +10,14 @@ from torch import Tensor
 
 from infocal.data.corpus import Corpus
 from infocal.evaluation.decoding import fit_threshold, least_share, select_above, select_average
+from infocal.evaluation.rationales import rationale_scores
 from infocal.training.inference import full_text_outputs, outputs, token_scores
 
 if TYPE_CHECKING:
     from infocal.methods.base import Method, Phase
     from infocal.types import Batch
 
-__all__ = ["HeldOut", "threshold_texts"]
+__all__ = ["HeldOut", "agreement", "threshold_texts"]
 
 THRESHOLD_TEXTS = 4000
 
@@ -33,6 +34,18 @@ def threshold_texts(dev: Corpus, train: Corpus, *, most: int = THRESHOLD_TEXTS) 
         offsets=np.concatenate([dev.offsets, dev.offsets[-1] + sample.offsets[1:]]),
         lines=np.concatenate([dev.lines, sample.lines]),
     )
+
+
+def agreement(method: Method, corpus: Corpus, share: float) -> dict[str, Any] | None:
+    """How the words that a method selects at a share agree with the human's; None where nobody marked any.
+
+    For curves alone: nothing in training looks at it.
+    """
+    if corpus.gold is None or corpus.annotated is None:
+        return None
+    scores = token_scores(method, corpus)
+    selected = select_average(scores, corpus.offsets, share=share)
+    return rationale_scores(selected, corpus.gold, corpus.offsets, annotated=corpus.annotated, scores=scores)
 
 
 class HeldOut:

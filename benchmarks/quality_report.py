@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from infocal.markup import markdown_table
+
 Run = dict[str, Any]
 
 BARS = {
@@ -67,13 +69,6 @@ def seconds(run: Run) -> float:
     return float(run["train_cpu_seconds"] if run["threads"] == 1 else run["train_seconds"])
 
 
-def table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """A Markdown table."""
-    header = list(header)
-    lines = [header, ["---"] * len(header), *map(list, rows)]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
-
-
 def quality_table(runs: list[Run]) -> str:
     """One row per data set."""
     rows = []
@@ -94,7 +89,7 @@ def quality_table(runs: list[Run]) -> str:
         )
     header = ["data, label", "asked", "F1", "F1, equal share", "F1, spans", "F1, spans, equal share"]
     header += ["accuracy / MSE", "guider's own", "measured share", "training s"]
-    return table(header, rows)
+    return markdown_table(header, rows)
 
 
 def verdicts(runs: list[Run]) -> str:
@@ -120,7 +115,7 @@ def verdicts(runs: list[Run]) -> str:
             lines.append(
                 [name, "MSE / guider's MSE", f"{ratio:.3f}", "<= 1.15", "yes" if ratio <= 1.15 else "**no**"]
             )
-    return table(["data", "what", "found", "bar", "reached"], lines)
+    return markdown_table(["data", "what", "found", "bar", "reached"], lines)
 
 
 def majorities(data: Path) -> dict[tuple[str, str], float]:
@@ -146,7 +141,7 @@ def lost_without_vectors(main: list[Run], bare: list[Run]) -> str:
             rows.append(
                 [", ".join(key), str(len(without)), f"{100 * loss:.1f}", "yes" if loss <= 0.04 else "**no**"]
             )
-    return table(["data, label", "seeds", "points of F1 less", "at most 4"], rows)
+    return markdown_table(["data, label", "seeds", "points of F1 less", "at most 4"], rows)
 
 
 def share_table(runs: list[Run], majority: dict[tuple[str, str], float]) -> str:
@@ -169,7 +164,7 @@ def share_table(runs: list[Run], majority: dict[tuple[str, str], float]) -> str:
             ]
         )
     header = ["data, label", "asked", "vectors", "seeds", "measured share", "worst deviation", "within 15 %"]
-    return table([*header, "accuracy / MSE", "majority class"], rows)
+    return markdown_table([*header, "accuracy / MSE", "majority class"], rows)
 
 
 def examples(runs: list[Run]) -> str:

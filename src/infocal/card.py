@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from infocal.markup import markdown_text
+from infocal.markup import markdown_table, markdown_text
 
 if TYPE_CHECKING:
     from infocal.rationalizer import Rationalizer
@@ -73,8 +73,8 @@ def _what(model: Rationalizer) -> str:
 def _table(values: Mapping[str, Any]) -> str:
     if not values:
         return "not recorded"
-    rows = [f"| {markdown_text(name)} | {markdown_text(value)} |" for name, value in _flat(values)]
-    return "\n".join(["| what | value |", "|---|---|", *rows])
+    rows = [(markdown_text(name), markdown_text(value)) for name, value in _flat(values)]
+    return markdown_table(("what", "value"), rows)
 
 
 def _flat(values: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:

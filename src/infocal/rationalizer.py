@@ -57,18 +57,31 @@ class Rationalizer:
     decoding: Decoding
     record: dict[str, Any] = field(default_factory=dict)
 
-    def predict(self, texts: Iterable[str], **choice: Any) -> list[str] | list[float]:
+    def predict(
+        self,
+        texts: Iterable[str],
+        *,
+        decoder: str = "average",
+        share: float | None = None,
+        span_cost: float | None = None,
+    ) -> list[str] | list[float]:
         """A class or a score in the user's units for each text, made from its selected words.
 
-        Args:
-            texts: the texts.
-            choice: ``decoder``, ``share`` and ``span_cost`` as in :meth:`explain`.
+        Arguments are those of :meth:`explain`.
         """
-        return self.task.decode(self.decision(texts, **choice))
+        return self.task.decode(self.decision(texts, decoder=decoder, share=share, span_cost=span_cost))
 
-    def predict_proba(self, texts: Iterable[str], **choice: Any) -> NDArray[np.float64]:
-        """(n, c): class probabilities in the order of ``task.classes``; arguments as in :meth:`predict`."""
-        probabilities = self.task.probabilities(self.decision(texts, **choice))
+    def predict_proba(
+        self,
+        texts: Iterable[str],
+        *,
+        decoder: str = "average",
+        share: float | None = None,
+        span_cost: float | None = None,
+    ) -> NDArray[np.float64]:
+        """(n, c): class probabilities in the order of ``task.classes``; arguments as in :meth:`explain`."""
+        logits = self.decision(texts, decoder=decoder, share=share, span_cost=span_cost)
+        probabilities = self.task.probabilities(logits)
         if probabilities is None:
             raise TypeError("a model of scores has no class probabilities; use predict")
         return probabilities

@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from infocal.cli import main
+from infocal.cli.prepare import cail as verb
 from infocal.data.encoded import EncodedFolder, is_encoded
 from infocal.errors import DataError, SettingsError
 from infocal.legal import prepare
@@ -221,6 +222,7 @@ def test_from_files_to_scores_on_the_command_line(files, tmp_path):
     changes = [word for name, value in TINY.items() for word in ("--set", f"{name}={value}")]
     result = run("train", out, "--label", "charge", "--out", model, *changes)
     assert result.exit_code == 0, result.output
+    assert "texts are longer than 25 tokens" in result.stderr
     result = run("evaluate", model, out, "--json", "-")
     assert result.exit_code == 0, result.output
     figures = json.loads(result.stdout)
@@ -245,6 +247,12 @@ def test_wrong_ways_to_use_an_encoded_corpus(files, tmp_path):
     assert "missing or damaged" in result.stderr
     (out / "manifest.json").write_text(json.dumps({"format": 99}))
     assert "format 99" in run("train", out, "--label", "charge", "--out", tmp_path / "m").stderr
+
+
+def test_the_command_lines_defaults_are_those_of_the_library(tmp_path):
+    usual = Request(parts={}, out=tmp_path)
+    named = {option.name: option.default for option in verb.params}
+    assert (named["least_cases"], named["max_tokens"]) == (usual.least_cases, usual.max_tokens)
 
 
 def test_nothing_to_prepare_is_a_usage_error(files, tmp_path):

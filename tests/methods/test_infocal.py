@@ -234,7 +234,7 @@ def test_printed_losses_are_plain(tiny, network, batch, scores):
         torch.testing.assert_close(found["printed"][name], found["task"][name] * method.task.unit)
     logits = method.predict_full(given)
     plain = (torch.sigmoid(logits[:, 0]) - numbers) ** 2 if scores else -logits.log_softmax(1)[range(5), numbers]
-    torch.testing.assert_close(method._task_loss(logits, given), plain)
+    torch.testing.assert_close(method.task_loss(logits, given), plain)
 
 
 def test_without_guidance_the_full_text_is_read_by_what_was_trained(tiny, network, batch):

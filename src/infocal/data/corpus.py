@@ -32,6 +32,8 @@ class Pieces:
         parts: the arrays, one-dimensional, of numbers of four bytes.
     """
 
+    dtype = np.dtype(np.int32)
+
     def __init__(self, parts: Sequence[NDArray[np.int32]]) -> None:
         self.parts = [part for part in parts if len(part)]
         self.starts = np.concatenate([[0], np.cumsum([len(part) for part in self.parts])]).astype(np.int64)
@@ -39,10 +41,15 @@ class Pieces:
     def __len__(self) -> int:
         return int(self.starts[-1])
 
+    @property
+    def shape(self) -> tuple[int]:
+        """(total,)."""
+        return (len(self),)
+
     def __getitem__(self, places: NDArray[np.int64] | slice) -> NDArray[np.int32]:
         if isinstance(places, slice):
             places = np.arange(*places.indices(len(self)))
-        found = np.empty(len(places), dtype=np.int32)
+        found = np.empty(len(places), dtype=self.dtype)
         owner = np.searchsorted(self.starts, places, side="right") - 1
         for number in np.unique(owner):
             here = owner == number
@@ -102,10 +109,8 @@ class Corpus:
         offsets = np.concatenate([[0], np.cumsum(self.lengths[rows])]).astype(np.int64)
 
         def gathered(values: NDArray[Any] | Pieces) -> NDArray[Any]:
-            if in_place and isinstance(values, np.ndarray):
-                found: NDArray[Any] = values
-            else:
-                found = np.empty(offsets[-1], dtype=getattr(values, "dtype", np.int32))
+            reuse = in_place and isinstance(values, np.ndarray)
+            found = np.asarray(values) if reuse else np.empty(offsets[-1], dtype=values.dtype)
             for start in range(0, len(rows), CHUNK):
                 end = min(start + CHUNK, len(rows))
                 found[offsets[start] : offsets[end]] = values[flat_positions(self.offsets, rows[start:end])]
@@ -138,9 +143,7 @@ class Corpus:
         digest = hashlib.sha256()
         for part in fields(self):
             value = getattr(self, part.name)
-            kind = "int32" if isinstance(value, Pieces) else getattr(value, "dtype", value)
-            shape = (len(value),) if isinstance(value, Pieces) else np.shape(value)
-            digest.update(f"{part.name} {kind} {shape};".encode())
+            digest.update(f"{part.name} {getattr(value, 'dtype', value)} {getattr(value, 'shape', ())};".encode())
             for piece in value.parts if isinstance(value, Pieces) else [value]:
                 if isinstance(piece, np.ndarray):
                     digest.update(np.ascontiguousarray(piece).data)
@@ -226,7 +229,7 @@ class CorpusBuilder:
         return spans
 
     def counts(self) -> dict[str, int]:
-        """How often each normalised word was seen."""
+        """How often each normalised word was seen, in the order of their provisional ids."""
         words = self._words.normalised
         counted = _counts(np.frombuffer(self._ids, dtype=np.int32), len(words))
         return dict(zip(words, counted.tolist(), strict=True))
@@ -235,11 +238,6 @@ class CorpusBuilder:
     def lines(self) -> NDArray[np.int32]:
         """(n,) where each document stands in its source; -1 if unknown."""
         return np.array(self._lines, dtype=np.int32)
-
-    @property
-    def words(self) -> list[str]:
-        """The normalised words, in the order of their provisional ids."""
-        return list(self._words.normalised)
 
     def provisional(self) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """The provisional ids of all tokens, and where documents begin."""

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from infocal.config import Settings
 from infocal.methods.base import Conditions, Method, Player, Step
-from infocal.methods.parts import build_predictor, input_dropout, only, targets_of
+from infocal.methods.parts import build_predictor, input_dropout, only
 from infocal.nn.embedding import TokenEmbedding
 from infocal.tasks import Task
 from infocal.types import Batch
@@ -47,7 +47,7 @@ class Attention(Method):
     def step(self, batch: Batch, conditions: Conditions) -> Step:
         """The task's loss on the full text, in either phase; nothing is selected in training."""
         vectors = self.input_dropout(self.embedding(batch.ids))
-        loss = self.task.loss(self.predictor(vectors, batch.mask), targets_of(batch))
+        loss = self.task_loss(self.predictor(vectors, batch.mask), batch)
         return Step({"prediction": loss}, None, int(batch.mask.sum()))
 
     @torch.no_grad()

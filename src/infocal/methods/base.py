@@ -10,7 +10,9 @@ from typing import Literal
 import torch
 from torch import Generator, Tensor, nn
 
+from infocal.config import Settings
 from infocal.losses.reductions import masked_mean
+from infocal.methods.parts import only, targets_of
 from infocal.nn.embedding import TokenEmbedding
 from infocal.nn.language_model import VectorLanguageModel
 from infocal.tasks import Task
@@ -87,6 +89,11 @@ class Method(nn.Module, ABC):
     saved models keep those.
 
     Attributes:
+        settings: all settings of the run.
+        task: what is predicted.
+        embedding: token ids to vectors.
+        input_dropout: what is left out of the vectors in training.
+        language_model: that of the fluency objective; None for methods without one.
         judged_by_full_text: whether early stopping looks at the output on the full text instead of that on the
             selected words, for methods that never train on selected words.
         controlled_share: whether the loop's controller holds the share of selected tokens, through
@@ -98,8 +105,10 @@ class Method(nn.Module, ABC):
             document, see :meth:`decoding_scores`).
     """
 
+    settings: Settings
     task: Task
     embedding: TokenEmbedding
+    input_dropout: nn.Module
     language_model: VectorLanguageModel | None
     judged_by_full_text: bool = False
     controlled_share: bool = True
@@ -117,6 +126,22 @@ class Method(nn.Module, ABC):
 
     def begin_joint(self) -> None:
         """Called once between the phases, e.g. to start the selector from the guider."""
+
+    def task_loss(self, logits: Tensor, batch: Batch) -> Tensor:
+        """(b,): the task's loss of some outputs, on the scale that ``loss.scale`` names."""
+        return self.scaled(self.task.loss(logits, targets_of(batch)))
+
+    def scaled(self, loss: Tensor) -> Tensor:
+        """A loss in units of `Task.unit`, or plain as printed."""
+        return loss * self.task.unit if self.settings.loss.scale == "printed" else loss
+
+    def settled_vectors(self, batch: Batch, conditions: Conditions) -> Tensor:
+        """(b, t, d): the vectors of the words that inference selects, all else 0; they are not trained."""
+        if conditions.selected is None:
+            raise ValueError("settling needs the selected words")
+        kept = only(self.embedding(batch.ids).detach(), conditions.selected, batch.mask)
+        vectors: Tensor = self.input_dropout(kept)
+        return vectors
 
     @abstractmethod
     def score_tokens(self, batch: Batch) -> Tensor:

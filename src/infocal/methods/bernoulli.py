@@ -10,15 +10,7 @@ from infocal.losses.fluency import fused_lasso
 from infocal.losses.score_function import log_probability, score_function
 from infocal.losses.sparsity import boundaries, selected_words
 from infocal.methods.base import Conditions, Method, Player, Step
-from infocal.methods.parts import (
-    build_predictor,
-    build_selector,
-    input_dropout,
-    only,
-    own_settings,
-    settled_vectors,
-    task_loss,
-)
+from infocal.methods.parts import build_predictor, build_selector, input_dropout, only, own_settings
 from infocal.nn.choices import ChoiceLayer, choose, uniform_draws
 from infocal.nn.embedding import TokenEmbedding
 from infocal.tasks import Task
@@ -85,16 +77,15 @@ class Bernoulli(Method):
         vectors = self.input_dropout(self.embedding(batch.ids))
         if conditions.phase == "warm_up":
             logits = self.predictor(vectors, batch.mask)
-            return Step({"prediction": task_loss(self.settings, self.task, logits, batch)}, None, tokens)
+            return Step({"prediction": self.task_loss(logits, batch)}, None, tokens)
         if conditions.phase == "settle":
-            settled = self.input_dropout(settled_vectors(self.embedding, batch, conditions))
-            loss = task_loss(self.settings, self.task, self.predictor(settled, batch.mask), batch)
-            return Step({"prediction": loss}, None, tokens)
+            logits = self.predictor(self.settled_vectors(batch, conditions), batch.mask)
+            return Step({"prediction": self.task_loss(logits, batch)}, None, tokens)
         self.offset.fill_(conditions.offset)
         draws = uniform_draws(batch.mask, generator=conditions.generator)
         log_odds, chosen = self._select(vectors.detach(), batch.mask, draws)
         logits = self.predictor(vectors * chosen.unsqueeze(-1), batch.mask)
-        prediction = task_loss(self.settings, self.task, logits, batch)
+        prediction = self.task_loss(logits, batch)
         likelihood = log_probability(log_odds, chosen, batch.mask, reduction="mean")
         score = self._score(self._cost(prediction, chosen, batch.mask), likelihood)
         return Step({"prediction": prediction, "score_function": score}, float(chosen.sum()), tokens)

@@ -11,15 +11,7 @@ from infocal.losses.adversarial import discrimination
 from infocal.losses.classwise import doubt, share_gap
 from infocal.losses.fluency import fused_lasso
 from infocal.methods.base import Conditions, Method, Player, Step
-from infocal.methods.parts import (
-    build_predictor,
-    encoder_sizes,
-    input_dropout,
-    only,
-    own_settings,
-    settled_vectors,
-    targets_of,
-)
+from infocal.methods.parts import build_predictor, encoder_sizes, input_dropout, only, own_settings, targets_of
 from infocal.nn.classwise import ClasswiseSelector
 from infocal.nn.embedding import TokenEmbedding
 from infocal.nn.gates import straight_through
@@ -106,10 +98,10 @@ class Car(Method):
         tokens, classes = int(batch.mask.sum()), targets_of(batch)
         if conditions.phase == "warm_up":
             logits = self.classifier(self.input_dropout(self.embedding(batch.ids)), batch.mask)
-            return Step({"guidance": self.task.loss(logits, classes)}, None, tokens)
+            return Step({"guidance": self.task_loss(logits, batch)}, None, tokens)
         if conditions.phase == "settle":
-            settled = self.input_dropout(settled_vectors(self.embedding, batch, conditions))
-            return Step({"prediction": self.task.loss(self.predictor(settled, batch.mask), classes)}, None, tokens)
+            logits = self.predictor(self.settled_vectors(batch, conditions), batch.mask)
+            return Step({"prediction": self.task_loss(logits, batch)}, None, tokens)
         vectors, mask = self.input_dropout(self.embedding(batch.ids).detach()), batch.mask
         others = self._other_classes(classes, conditions.generator)
         factual = self._rationale(self.factual, vectors, mask, classes)
@@ -120,7 +112,7 @@ class Car(Method):
             self._judge(vectors, counterfactual.detach(), mask, others),
         )
         kept = vectors * factual.detach().unsqueeze(-1)
-        found["prediction"] = self.task.loss(self.predictor(kept, mask), classes)
+        found["prediction"] = self.task_loss(self.predictor(kept, mask), batch)
         return Step(found, float(factual.detach().sum()), tokens)
 
     @torch.no_grad()

@@ -9,15 +9,7 @@ from infocal.config import Settings
 from infocal.losses.constraints import constraint, next_multiplier
 from infocal.losses.sparsity import expected_transitions, selected_share
 from infocal.methods.base import Conditions, Method, Player, Step
-from infocal.methods.parts import (
-    build_predictor,
-    encoder_sizes,
-    input_dropout,
-    only,
-    own_settings,
-    settled_vectors,
-    task_loss,
-)
+from infocal.methods.parts import build_predictor, encoder_sizes, input_dropout, only, own_settings
 from infocal.nn.choices import uniform_draws
 from infocal.nn.embedding import TokenEmbedding
 from infocal.nn.kumaraswamy import HardKumaraswamy, KumaraswamySelector
@@ -78,15 +70,14 @@ class HardKuma(Method):
         vectors = self.input_dropout(self.embedding(batch.ids))
         if conditions.phase == "warm_up":
             logits = self.predictor(vectors, batch.mask)
-            return Step({"prediction": task_loss(self.settings, self.task, logits, batch)}, None, tokens)
+            return Step({"prediction": self.task_loss(logits, batch)}, None, tokens)
         if conditions.phase == "settle":
-            settled = self.input_dropout(settled_vectors(self.embedding, batch, conditions))
-            loss = task_loss(self.settings, self.task, self.predictor(settled, batch.mask), batch)
-            return Step({"prediction": loss}, None, tokens)
+            logits = self.predictor(self.settled_vectors(batch, conditions), batch.mask)
+            return Step({"prediction": self.task_loss(logits, batch)}, None, tokens)
         gates = self.selector(vectors, batch.mask)
         sampled = gates.sample(uniform_draws(batch.mask, generator=conditions.generator)) * batch.mask
         logits = self.predictor(vectors * sampled.unsqueeze(-1), batch.mask)
-        prediction = task_loss(self.settings, self.task, logits, batch)
+        prediction = self.task_loss(logits, batch)
         selected = float((sampled.detach() > 0).sum())
         return Step({"prediction": prediction, **self._constraints(gates, batch.mask)}, selected, tokens)
 

@@ -12,7 +12,7 @@ from infocal.losses.fluency import fused_lasso, language_model_cost
 from infocal.losses.information import guider_information, selection_information
 from infocal.losses.supervision import rationale_supervision
 from infocal.methods.base import Conditions, Method, Player, Step
-from infocal.methods.parts import build_selector, encoder_sizes, input_dropout, only, standing_still, task_loss
+from infocal.methods.parts import build_selector, encoder_sizes, input_dropout, only, standing_still
 from infocal.nn.discriminator import Discriminator
 from infocal.nn.embedding import TokenEmbedding
 from infocal.nn.gates import sample_gate
@@ -126,7 +126,7 @@ class InfoCal(Method):
         loss = self.settings.loss
         selection, mask = output.selection, batch.mask
         found = self._guider_objectives(output.guide_features, output.guide_logits, batch)
-        found["prediction"] = self._task_loss(output.logits, batch)
+        found["prediction"] = self.task_loss(output.logits, batch)
         found["selection_information"] = selection_information(
             selection.logits,
             mask,
@@ -204,7 +204,7 @@ class InfoCal(Method):
         vectors = self.input_dropout(self.embedding(batch.ids).detach())
         features, guide = self._read(vectors, conditions.selected, batch.mask, conditions.generator)
         found = self._guider_objectives(guide, self.head(guide.sample), batch)
-        found["prediction"] = self._task_loss(self.head(features.sample), batch)
+        found["prediction"] = self.task_loss(self.head(features.sample), batch)
         return Step(found, float(conditions.selected.sum()), tokens)
 
     def _select(self, vectors: Tensor, mask: Tensor, conditions: Conditions) -> Selection:
@@ -237,11 +237,8 @@ class InfoCal(Method):
         features: Features = self.guider(vectors, mask, generator=generator)
         return features
 
-    def _task_loss(self, logits: Tensor, batch: Batch) -> Tensor:
-        return task_loss(self.settings, self.task, logits, batch)
-
     def _guider_objectives(self, guide: Features, logits: Tensor, batch: Batch) -> dict[str, Tensor]:
-        found = {"guidance": self._task_loss(logits, batch)}
+        found = {"guidance": self.task_loss(logits, batch)}
         if self.settings.loss.guider_information:
             found["guider_information"] = guider_information(
                 guide.mean, guide.deviation, reduction=self.settings.loss.guider_reduction

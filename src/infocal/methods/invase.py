@@ -9,15 +9,7 @@ from infocal.config import Settings
 from infocal.losses.score_function import log_probability, score_function
 from infocal.losses.sparsity import selected_share
 from infocal.methods.base import Conditions, Method, Player, Step
-from infocal.methods.parts import (
-    build_predictor,
-    build_selector,
-    input_dropout,
-    only,
-    own_settings,
-    settled_vectors,
-    targets_of,
-)
+from infocal.methods.parts import build_predictor, build_selector, input_dropout, only, own_settings
 from infocal.nn.choices import choose, uniform_draws
 from infocal.nn.embedding import TokenEmbedding
 from infocal.tasks import Task
@@ -74,18 +66,17 @@ class Invase(Method):
 
     def step(self, batch: Batch, conditions: Conditions) -> Step:
         """The objectives of one batch; in a warm-up, the baseline's."""
-        mask, targets = batch.mask, targets_of(batch)
-        tokens = int(mask.sum())
+        mask, tokens = batch.mask, int(batch.mask.sum())
         if conditions.phase == "settle":
-            settled = self.input_dropout(settled_vectors(self.embedding, batch, conditions))
-            return Step({"prediction": self.task.loss(self.critic(settled, mask), targets)}, None, tokens)
+            logits = self.critic(self.settled_vectors(batch, conditions), mask)
+            return Step({"prediction": self.task_loss(logits, batch)}, None, tokens)
         vectors = self.input_dropout(self.embedding(batch.ids))
-        full = self.task.loss(self.baseline(vectors, mask), targets)
+        full = self.task_loss(self.baseline(vectors, mask), batch)
         if conditions.phase == "warm_up":
             return Step({"baseline": full}, None, tokens)
         log_odds = self.actor(vectors.detach(), mask) - conditions.offset
         chosen = choose(log_odds, uniform_draws(mask, generator=conditions.generator)) * mask
-        prediction = self.task.loss(self.critic(vectors * chosen.unsqueeze(-1), mask), targets)
+        prediction = self.task_loss(self.critic(vectors * chosen.unsqueeze(-1), mask), batch)
         likelihood = log_probability(log_odds, chosen, mask)
         objectives = {
             "prediction": prediction,

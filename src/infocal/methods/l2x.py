@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import torch
 from torch import Tensor
 
@@ -11,15 +9,7 @@ from infocal.config import Settings
 from infocal.errors import SettingsError
 from infocal.losses.imitating import answer_cross_entropy, answer_error
 from infocal.methods.base import Conditions, Method, Player, Step
-from infocal.methods.parts import (
-    build_predictor,
-    build_selector,
-    input_dropout,
-    only,
-    own_settings,
-    settled_vectors,
-    targets_of,
-)
+from infocal.methods.parts import build_predictor, build_selector, input_dropout, only, own_settings
 from infocal.nn.embedding import TokenEmbedding
 from infocal.nn.gates import subset_gumbel, subset_sizes
 from infocal.tasks import Regression, Task
@@ -81,10 +71,9 @@ class L2X(Method):
         tokens = int(batch.mask.sum())
         if conditions.phase == "warm_up":
             logits = self.explained(self.input_dropout(self.embedding(batch.ids)), batch.mask)
-            return Step({"guidance": self.task.loss(logits, targets_of(batch))}, None, tokens)
+            return Step({"guidance": self.task_loss(logits, batch)}, None, tokens)
         if conditions.phase == "settle":
-            settled = self.input_dropout(settled_vectors(self.embedding, batch, conditions))
-            logits = self.approximator(settled, batch.mask)
+            logits = self.approximator(self.settled_vectors(batch, conditions), batch.mask)
             return Step({"answer_imitation": self._imitation(logits, self._answers(batch))}, None, tokens)
         vectors = self.input_dropout(self.embedding(batch.ids).detach())
         sizes = subset_sizes(batch.mask, share=self.settings.select)
@@ -129,6 +118,5 @@ class L2X(Method):
 
     def _imitation(self, logits: Tensor, answers: Tensor) -> Tensor:
         """The distance to the answers, on the scale of the task's own loss."""
-        if isinstance(self.task, Regression):
-            return answer_error(logits, answers) / self.task.variance
-        return answer_cross_entropy(logits, answers) / math.log(max(2, self.task.outputs))
+        distance = answer_error if isinstance(self.task, Regression) else answer_cross_entropy
+        return self.scaled(distance(logits, answers) / self.task.unit)

@@ -11,7 +11,6 @@ from torch import Tensor, nn
 
 from infocal.config import Settings
 from infocal.errors import SettingsError
-from infocal.methods.base import Conditions
 from infocal.nn.embedding import TokenEmbedding
 from infocal.nn.predictor import Predictor
 from infocal.nn.selector import Selector
@@ -25,10 +24,8 @@ __all__ = [
     "input_dropout",
     "only",
     "own_settings",
-    "settled_vectors",
     "standing_still",
     "targets_of",
-    "task_loss",
 ]
 
 Group = TypeVar("Group")
@@ -90,19 +87,6 @@ def standing_still(*modules: nn.Module) -> Iterator[None]:
             parameter.requires_grad_(True)
         for module, mode in zip(modules, training, strict=True):
             module.train(mode)
-
-
-def settled_vectors(embedding: TokenEmbedding, batch: Batch, conditions: Conditions) -> Tensor:
-    """(b, t, d): the vectors of the words that inference selects, all else 0; nothing of them is trained."""
-    if conditions.selected is None:
-        raise ValueError("settling needs the selected words")
-    return only(embedding(batch.ids).detach(), conditions.selected, batch.mask)
-
-
-def task_loss(settings: Settings, task: Task, logits: Tensor, batch: Batch) -> Tensor:
-    """(b,): the task's loss on the scale that ``loss.scale`` names."""
-    loss = task.loss(logits, targets_of(batch))
-    return loss * task.unit if settings.loss.scale == "printed" else loss
 
 
 def targets_of(batch: Batch) -> Tensor:

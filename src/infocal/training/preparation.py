@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,6 +21,7 @@ from infocal.tasks import Classification, Task, fit_task
 from infocal.text.segmentation import Segmenter, resolve_segmenter, segmenter_named
 from infocal.text.vectors import Vectors, read_vectors
 from infocal.text.vocabulary import Vocabulary
+from infocal.training.description import notes_of, summary_of
 from infocal.types import Document, Span
 
 if TYPE_CHECKING:
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 __all__ = ["Prepared", "build_embedding", "encode_labelled", "open_encoded", "prepare"]
 
 SAMPLE = 200
-LITTLE_DATA = 1000
-LITTLE_COVERED = 0.5
 NO_ROW, A_ROW = "there is no row that can be used", "rows with a text and a label"
 
 
@@ -115,9 +113,23 @@ def prepare(
             source=dev_source,
             bad_rows=bad_rows,
         )
-    notes = _notes(cut, train, dev, settings, split=dev_documents is None, bad_rows=bad_rows)
-    sources = Path(source).name, "a part of the same" if dev_documents is None else Path(dev_source).name
-    return _prepared(cut, vocabulary, vectors, task, train, dev, settings, sources, notes)
+    split = dev_documents is None
+    sources = {
+        "source": Path(source).name,
+        "held_out_source": "a part of the same" if split else Path(dev_source).name,
+    }
+    summary = sources | summary_of(train, dev, task, vocabulary, vectors, cut)
+    notes = notes_of(
+        summary,
+        train,
+        dev,
+        max_tokens=settings.text.max_tokens,
+        vectors=settings.text.vectors,
+        segmenter=cut,
+        split=split,
+        bad_rows=bad_rows,
+    )
+    return Prepared(cut, vocabulary, vectors, task, train, dev, summary, notes)
 
 
 def open_encoded(path: str | Path, label: str, settings: Settings) -> Prepared:
@@ -138,37 +150,20 @@ def open_encoded(path: str | Path, label: str, settings: Settings) -> Prepared:
     vectors = None
     if settings.text.vectors is not None:
         vectors = read_vectors(settings.text.vectors, wanted=lambda word: word in folder.vocabulary)
-    notes = _notes(cut, train, dev, settings, split=False, bad_rows=BadRows())
-    sources = folder.path.name, f"{folder.path.name}, valid"
-    prepared = _prepared(cut, folder.vocabulary, vectors, task, train, dev, settings, sources, notes)
-    return replace(prepared, max_tokens=int(folder.manifest["max_tokens"]))
-
-
-def _prepared(
-    cut: Segmenter,
-    vocabulary: Vocabulary,
-    vectors: Vectors | None,
-    task: Task,
-    train: Corpus,
-    dev: Corpus,
-    settings: Settings,
-    sources: tuple[str, str],
-    notes: list[str],
-) -> Prepared:
-    summary = {
-        "source": sources[0],
-        "held_out_source": sources[1],
-        **_summary(train, dev, task, vocabulary, cut),
-    }
-    if vectors is not None:
-        covered = _covered(train, vocabulary, vectors)
-        summary["tokens_with_a_pretrained_vector"] = covered
-        if covered < LITTLE_COVERED:
-            notes.append(
-                f"Only {covered:.0%} of the words have a vector in {settings.text.vectors}: is it made for this "
-                "language, and are its words cut and cased as these are?"
-            )
-    return Prepared(cut, vocabulary, vectors, task, train, dev, summary, notes)
+    sources = {"source": folder.path.name, "held_out_source": f"{folder.path.name}, valid"}
+    summary = sources | summary_of(train, dev, task, folder.vocabulary, vectors, cut)
+    max_tokens = int(folder.manifest["max_tokens"])
+    notes = notes_of(
+        summary,
+        train,
+        dev,
+        max_tokens=max_tokens,
+        vectors=settings.text.vectors,
+        segmenter=cut,
+        split=False,
+        bad_rows=BadRows(),
+    )
+    return Prepared(cut, folder.vocabulary, vectors, task, train, dev, summary, notes, max_tokens)
 
 
 def encode_labelled(
@@ -297,69 +292,3 @@ def _vocabulary(counts: dict[str, int], settings: Settings) -> tuple[Vocabulary,
         extra=words,
     )
     return vocabulary, vectors
-
-
-def _notes(
-    segmenter: Segmenter,
-    train: Corpus,
-    dev: Corpus,
-    settings: Settings,
-    *,
-    split: bool,
-    bad_rows: BadRows,
-) -> list[str]:
-    notes = [note for note in (segmenter.note, bad_rows.summary()) if note]
-    if split:
-        how = (
-            "keeping the classes' shares"
-            if train.targets is not None and train.targets.dtype.kind == "i"
-            else "spread over the scores"
-        )
-        notes.append(
-            f"No held-out rows were given: {len(dev):,} of {len(train) + len(dev):,} rows are held out to decide "
-            f"when to stop, {how}."
-        )
-    if len(train) < LITTLE_DATA:
-        notes.append(
-            f"{len(train):,} training rows are little data: expect figures that change with the seed, and "
-            "look at several explanations before you trust one."
-        )
-    if cut := train.cut + (0 if split else dev.cut):  # parts of one corpus both count the whole's
-        notes.append(
-            f"{cut:,} texts are longer than {settings.text.max_tokens:,} tokens; the model reads their "
-            "beginning only (the setting text.max_tokens changes that)."
-        )
-    return notes
-
-
-def _covered(train: Corpus, vocabulary: Vocabulary, vectors: Vectors) -> float:
-    """The share of the training tokens that have a pretrained vector."""
-    counts = train.word_counts(len(vocabulary))
-    return float(counts[vocabulary.ids(vectors.words)].sum() / counts.sum())
-
-
-def _summary(
-    train: Corpus, dev: Corpus, task: Task, vocabulary: Vocabulary, segmenter: Segmenter
-) -> dict[str, Any]:
-    if train.targets is None:
-        raise ValueError("a training corpus has targets")
-    counts = train.word_counts(len(vocabulary))
-    summary: dict[str, Any] = {
-        "training_rows": len(train),
-        "held_out_rows": len(dev),
-        "tokens_per_text": {
-            "median": float(np.median(train.lengths)),
-            "longest": int(train.lengths.max()),
-        },
-        "texts_cut": train.cut,
-        "segmentation": segmenter.name,
-        "vocabulary": len(vocabulary.words),
-        "unknown_tokens": float(counts[1 : 1 + vocabulary.unknown_buckets].sum() / counts.sum()),
-        "annotated_rows": 0 if train.annotated is None else int(train.annotated.sum()),
-    }
-    if isinstance(task, Classification):
-        found = Counter(train.targets.tolist())
-        summary["classes"] = {name: found[index] for index, name in enumerate(task.classes)}
-    else:
-        summary["scores"] = task.to_json()
-    return summary

@@ -1,0 +1,110 @@
+"""What prepared data looks like: a summary for the model card, and sentences that the user should read."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from infocal.data.corpus import Corpus
+from infocal.data.records import BadRows
+from infocal.tasks import Classification, Task
+from infocal.text.segmentation import Segmenter
+from infocal.text.vectors import Vectors
+from infocal.text.vocabulary import Vocabulary
+
+__all__ = ["notes_of", "summary_of"]
+
+LITTLE_DATA = 1000
+LITTLE_COVERED = 0.5
+COVERED = "tokens_with_a_pretrained_vector"
+
+
+def notes_of(
+    summary: Mapping[str, Any],
+    train: Corpus,
+    dev: Corpus,
+    *,
+    max_tokens: int,
+    vectors: str | None,
+    segmenter: Segmenter,
+    split: bool,
+    bad_rows: BadRows,
+) -> list[str]:
+    """The sentences that the user should read.
+
+    Args:
+        summary: as `summary_of` gives it.
+        train: the training rows.
+        dev: the held-out rows.
+        max_tokens: where texts were cut.
+        vectors: the file of pretrained vectors, if there is one.
+        segmenter: what cut the texts.
+        split: whether the held-out rows are a part of the training data.
+        bad_rows: what was left out.
+    """
+    notes = [note for note in (segmenter.note, bad_rows.summary()) if note]
+    if split:
+        how = (
+            "keeping the classes' shares"
+            if train.targets is not None and train.targets.dtype.kind == "i"
+            else "spread over the scores"
+        )
+        notes.append(
+            f"No held-out rows were given: {len(dev):,} of {len(train) + len(dev):,} rows are held out to decide "
+            f"when to stop, {how}."
+        )
+    if len(train) < LITTLE_DATA:
+        notes.append(
+            f"{len(train):,} training rows are little data: expect figures that change with the seed, and "
+            "look at several explanations before you trust one."
+        )
+    if cut := train.cut + (0 if split else dev.cut):  # parts of one corpus both count the whole's
+        notes.append(
+            f"{cut:,} texts are longer than {max_tokens:,} tokens; the model reads their "
+            "beginning only (the setting text.max_tokens changes that)."
+        )
+    covered = summary.get(COVERED)
+    if covered is not None and covered < LITTLE_COVERED:
+        notes.append(
+            f"Only {covered:.0%} of the words have a vector in {vectors}: is it made for this "
+            "language, and are its words cut and cased as these are?"
+        )
+    return notes
+
+
+def summary_of(
+    train: Corpus,
+    dev: Corpus,
+    task: Task,
+    vocabulary: Vocabulary,
+    vectors: Vectors | None,
+    segmenter: Segmenter,
+) -> dict[str, Any]:
+    """What the data looks like, by name."""
+    if train.targets is None:
+        raise ValueError("a training corpus has targets")
+    counts = train.word_counts(len(vocabulary))
+    summary: dict[str, Any] = {
+        "training_rows": len(train),
+        "held_out_rows": len(dev),
+        "tokens_per_text": {
+            "median": float(np.median(train.lengths)),
+            "longest": int(train.lengths.max()),
+        },
+        "texts_cut": train.cut,
+        "segmentation": segmenter.name,
+        "vocabulary": len(vocabulary.words),
+        "unknown_tokens": float(counts[1 : 1 + vocabulary.unknown_buckets].sum() / counts.sum()),
+        "annotated_rows": 0 if train.annotated is None else int(train.annotated.sum()),
+    }
+    if isinstance(task, Classification):
+        found = Counter(train.targets.tolist())
+        summary["classes"] = {name: found[index] for index, name in enumerate(task.classes)}
+    else:
+        summary["scores"] = task.to_json()
+    if vectors is not None:
+        summary[COVERED] = float(counts[vocabulary.ids(vectors.words)].sum() / counts.sum())
+    return summary

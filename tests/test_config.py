@@ -33,7 +33,7 @@ def test_recipes_extend_and_changes_come_last(tmp_path):
         ("loss=3", "group of settings"),
         ("training.clip", "name=value"),
         ("training.learning_rate=.nan", "finite"),
-        ("loss.calibration_window=4", "odd"),
+        ("loss.calibration_window=4", "^loss.calibration_window is 4: allowed: an odd number, or auto"),
         ("loss.calibration_window=-1", "calibration_window is -1"),
         ("seed=18446744073709551616", "seed is"),
     ],

@@ -7,6 +7,7 @@ what may be set.
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
@@ -359,9 +360,8 @@ def _unknown(name: str, part: str, known: Mapping[str, Any]) -> str:
 def _explain(error: ValidationError) -> str:
     lines = []
     for problem in error.errors(include_url=False):
-        names = [
-            str(part) for part in problem["loc"] if part not in {"float", "int"} and "literal" not in str(part)
-        ]
+        # Alternatives of a type, as "int" or "function-after[...]", are no names of settings.
+        names = [str(part) for part in problem["loc"] if re.fullmatch(r"(?!(float|int)$)\w+", str(part))]
         name = ".".join(names)
         if problem["type"] == "extra_forbidden":
             lines.append(_unknown(name, names[-1], _fields_at(names[:-1])))
@@ -370,7 +370,7 @@ def _explain(error: ValidationError) -> str:
         elif name == "select":
             lines.append(f"select is {problem['input']!r}; allowed: a share of words between 0 and 1, e.g. 0.15")
         else:
-            lines.append(f"{name} is {problem['input']!r}: {problem['msg']}")
+            lines.append(f"{name} is {problem['input']!r}: {problem['msg'].removeprefix('Value error, ')}")
     return "; ".join(dict.fromkeys(lines))
 
 

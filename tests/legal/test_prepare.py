@@ -259,3 +259,11 @@ def test_nothing_to_prepare_is_a_usage_error(files, tmp_path):
     assert run("prepare", "cail", "--out", tmp_path / "out").exit_code == 2
     assert run("prepare", "cail", "--data", files, "--train", files, "--out", tmp_path / "out").exit_code == 2
     assert run("prepare", "cail", "--train", files / "none.json", "--out", tmp_path / "out").exit_code == 3
+    assert (
+        "no such file or folder" in run("prepare", "cail", "--data", files / "no", "--out", tmp_path / "o").stderr
+    )
+    (tmp_path / "cases.json").touch()
+    result = run("prepare", "cail", "--data", tmp_path, "--out", tmp_path / "o")
+    assert result.exit_code == 3
+    assert "no file has train in its name; there are 'cases.json'" in result.stderr
+    assert "this is a folder; allowed: a file" in run("train", files, "--out", tmp_path / "m").stderr

@@ -88,12 +88,18 @@ def cail(
 
 def _by_name(folder: Path) -> dict[str, tuple[Path, ...]]:
     from infocal.data.cail import case_files
+    from infocal.errors import DataError
+    from infocal.text.sources import shown_list
 
-    files = case_files(folder) if folder.is_dir() else []
-    return {
+    files = case_files(folder)
+    parts = {
         part: tuple(file for file in files if any(name in file.name.lower() for name in names))
         for part, names in NAMES.items()
     }
+    if not parts["train"]:
+        found = f"no file has train in its name; there are {shown_list([file.name for file in files])}"
+        raise DataError(found, allowed="such a file, or --train PATH instead of --data", source=str(folder))
+    return parts
 
 
 class _Bar:

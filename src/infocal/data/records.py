@@ -63,8 +63,11 @@ def format_of(path: str | Path) -> str:
     """The suffix that says how a file is to be read, without ``.gz``.
 
     Raises:
-        DataError: the suffix is none of the known ones.
+        DataError: the suffix is none of the known ones, or the path is a folder.
     """
+    if Path(path).is_dir():
+        allowed = "a file of texts, or a folder that `infocal prepare` wrote"
+        raise DataError("this is a folder", allowed=allowed, source=str(path))
     name = Path(path).name.lower().removesuffix(".gz")
     suffix = Path(name).suffix
     if suffix not in FORMATS:

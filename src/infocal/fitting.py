@@ -9,9 +9,6 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from infocal.config import Settings
 from infocal.data.corpus import Corpus
 from infocal.data.readers import BadRows
@@ -169,12 +166,15 @@ def _finish(method: Method, prepared: Prepared, settings: Settings, result: Resu
     from infocal.training.inference import token_scores
 
     texts = threshold_texts(prepared.dev, prepared.train)
-    breaks = texts.sentence_starts(prepared.vocabulary.sentence_ends())
-    scores = token_scores(method, texts)
-    decoding = fit_decoding(scores, texts.offsets, share=settings.select, breaks=breaks)
+    decoding = fit_decoding(
+        token_scores(method, texts),
+        texts.offsets,
+        share=settings.select,
+        breaks=texts.sentence_starts(prepared.vocabulary.sentence_ends()),
+    )
     record: dict[str, Any] = {
         "data": prepared.summary,
-        "results": _results(method, prepared.dev, decoding, scores[: len(prepared.dev.ids)]),
+        "results": _results(method, prepared.dev, decoding),
         "training": _training(result),
         "notes": prepared.notes,
     }
@@ -189,13 +189,13 @@ def _finish(method: Method, prepared: Prepared, settings: Settings, result: Resu
     )
 
 
-def _results(method: Method, dev: Corpus, decoding: Decoding, scores: NDArray[np.float32]) -> dict[str, Any]:
+def _results(method: Method, dev: Corpus, decoding: Decoding) -> dict[str, Any]:
     """What the finished model makes of the held-out rows, with the threshold that it will have."""
-    from infocal.training.inference import full_text_outputs, outputs
+    from infocal.training.inference import full_text_outputs, outputs, token_scores
 
     if dev.targets is None:
         raise ValueError("the held-out corpus has no targets")
-    selected = decoding.select(scores, dev.offsets)
+    selected = decoding.select(token_scores(method, dev), dev.offsets)
     task = method.task
     return {
         "guide": task.scores(full_text_outputs(method, dev), dev.targets),

@@ -1,10 +1,12 @@
 """The texts on which thresholds are fitted."""
 
 import numpy as np
+import pytest
 
 from infocal.data.corpus import Corpus
 from infocal.data.readers import BadRows
 from infocal.data.toy import toy_reviews
+from infocal.decoding import fit_decoding
 from infocal.fitting import fit
 from infocal.training.held_out import threshold_texts
 from infocal.training.inference import token_scores
@@ -23,27 +25,63 @@ def corpus(*texts):
     )
 
 
-def test_all_held_out_texts_and_evenly_spaced_training_texts():
-    dev, train = corpus([1, 2], [3]), corpus([10], [11, 11], [12], [13, 13, 13], [14])
-    texts = threshold_texts(dev, train, most=3)
-    assert texts.ids.tolist() == [1, 2, 3, 10, 12, 14]
-    assert texts.offsets.tolist() == [0, 2, 3, 4, 5, 6]
-    assert threshold_texts(dev, train).ids.tolist() == [*dev.ids, *train.ids]
+def of_lengths(lengths):
+    return corpus(*([1] * int(length) for length in lengths))
 
 
-def test_neither_labels_nor_rationales_are_at_hand():
-    texts = threshold_texts(corpus([1, 2]), corpus([3]))
+def drawn(dev, train, **most):
+    """The held-out texts among those that thresholds are fitted on."""
+    texts = threshold_texts(dev, train, **most)
+    known = min(most.get("most", 2000), len(train))
+    return texts.subset(np.arange(len(texts) - known))
+
+
+def test_lengths_are_distributed_as_those_of_the_training_texts():
+    generator = np.random.default_rng(0)
+    dev, train = of_lengths(generator.integers(1, 60, 600)), of_lengths(generator.integers(1, 90, 3000))
+    found = drawn(dev, train).lengths
+    for length in (10, 20, 30, 40, 50):
+        assert abs((found <= length).mean() - (train.lengths <= length).mean()) < 0.02
+    assert abs(len(found) - 2000) <= 20
+
+
+def test_as_many_training_texts_evenly_spaced():
+    texts = threshold_texts(corpus([1, 2], [3]), corpus([10], [11, 11], [12], [13, 13, 13], [14]), most=3)
+    assert texts.ids.tolist()[-3:] == [10, 12, 14]
     assert texts.targets is None
     assert texts.gold is None
     assert texts.annotated is None
 
 
-def test_a_held_out_part_of_short_texts_does_not_decide_the_share(tiny):
-    """Ten held-out texts of three words would, alone, put the threshold where long texts show far too little."""
-    rows = toy_reviews(200)
-    short = [type(row)(" ".join(row.text.split()[:3]), row.label) for row in rows[:10]]
+def test_texts_of_the_same_length_as_in_training_are_taken_evenly():
+    dev = of_lengths([3, 5, 8] * 40)
+    times = np.bincount(drawn(dev, of_lengths([3, 5, 8] * 400)).lines, minlength=len(dev))
+    assert set(times) == {10}
+
+
+@pytest.mark.parametrize("lengths", [[4], [4, 4, 4], [1, 2, 3]])
+def test_few_held_out_texts_are_one_class_of_length(lengths):
+    found = drawn(of_lengths(lengths), of_lengths([1, 9, 9, 9]))
+    assert np.unique(found.lines).tolist() == list(range(len(lengths)))
+
+
+def test_training_texts_unlike_any_held_out_one_count_as_the_nearest():
+    assert drawn(of_lengths(np.arange(1, 101)), of_lengths([500] * 900)).lengths.min() > 70
+
+
+def test_held_out_texts_shorter_than_the_others_do_not_decide_the_share(tiny):
+    """Mostly fragments are held out; alone they would put the threshold where whole texts show too little."""
+    rows = toy_reviews(400)
+    new = toy_reviews(200, seed=7)
+    fragments = [type(row)(" ".join(row.text.split()[:4]), row.label) for row in new[:150]]
     settings = tiny(select=0.25)
-    model = fit(rows, settings, dev=short)
-    train = prepare(rows, short, settings, bad_rows=BadRows(skip=False)).train
-    selected = model.decoding.select(token_scores(model.method, train), train.offsets)
-    assert abs(selected.mean() - 0.25) < 0.01
+    held_out = [*fragments, *new[150:]]
+    model = fit(rows, settings, dev=held_out)
+    unseen = model.encode(toy_reviews(200, seed=8), bad_rows=BadRows(skip=False), source="new")
+    scores = token_scores(model.method, unseen)
+    selected = model.decoding.select(scores, unseen.offsets).mean()
+    dev = prepare(rows, held_out, settings, bad_rows=BadRows(skip=False)).dev
+    by_fragments = fit_decoding(token_scores(model.method, dev), dev.offsets, share=0.25)
+    alone = by_fragments.select(scores, unseen.offsets).mean()
+    assert abs(selected - 0.25) < abs(alone - 0.25)
+    assert abs(selected - 0.25) < 0.25 * 0.15

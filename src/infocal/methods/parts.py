@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from infocal.config import Settings
 from infocal.errors import SettingsError
+from infocal.nn.dropout import Dropout
 from infocal.nn.embedding import TokenEmbedding
 from infocal.nn.predictor import Predictor
 from infocal.nn.selector import Selector
@@ -65,7 +66,7 @@ def own_settings(group: Group | None, *, method: str) -> Group:
 def input_dropout(settings: Settings) -> nn.Module:
     """Dropout of single values, then of whole words, on the token vectors (b, t, d)."""
     model = settings.model
-    return nn.Sequential(nn.Dropout(model.input_dropout), nn.Dropout1d(model.token_dropout))
+    return nn.Sequential(Dropout(model.input_dropout), nn.Dropout1d(model.token_dropout))
 
 
 def only(vectors: Tensor, selected: Tensor, mask: Tensor) -> Tensor:

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from infocal.losses.reductions import masked_mean
+from infocal.nn.dropout import Dropout
 from infocal.nn.encoders import build_encoder
 
 __all__ = ["ClasswiseSelector"]
@@ -33,7 +34,7 @@ class ClasswiseSelector(nn.Module):
         self.encoder = build_encoder(
             encoder, input_width=input_width, hidden_width=hidden_width, layers=layers, dropout=dropout
         )
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.score = nn.Linear(self.encoder.output_width, classes, bias=False)
         self.offset = nn.Parameter(torch.zeros(classes))
 

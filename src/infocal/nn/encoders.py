@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from infocal.nn.dropout import Dropout
 from infocal.nn.rcnn import BidirectionalRCNN
 from infocal.nn.reading_order import reversed_positions
 
@@ -80,7 +81,7 @@ class Encoder(nn.Module):
     def __init__(self, layers: list[nn.Module], *, output_width: int, dropout: float = 0.0) -> None:
         super().__init__()
         self.layers = nn.ModuleList(layers)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.output_width = output_width
 
     def forward(self, inputs: Tensor, mask: Tensor) -> Tensor:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from infocal.nn.dropout import Dropout
 from infocal.nn.encoders import build_encoder
 
 __all__ = ["HardKumaraswamy", "KumaraswamySelector"]
@@ -139,7 +140,7 @@ class KumaraswamySelector(nn.Module):
         self.encoder = build_encoder(
             encoder, input_width=input_width, hidden_width=hidden_width, layers=layers, dropout=dropout
         )
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.shape = nn.Linear(self.encoder.output_width, 2)
         self.stretch = stretch
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
+from infocal.nn.dropout import Dropout
 from infocal.nn.encoders import build_encoder
 from infocal.nn.reader import attend
 
@@ -30,7 +31,7 @@ class Predictor(nn.Module):
             encoder, input_width=input_width, hidden_width=hidden_width, layers=layers, dropout=dropout
         )
         self.attention = nn.Linear(self.encoder.output_width, 1)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.head = nn.Linear(self.encoder.output_width, outputs)
 
     def forward(self, inputs: Tensor, mask: Tensor) -> Tensor:

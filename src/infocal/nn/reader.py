@@ -6,6 +6,7 @@ import torch
 from torch import Generator, Tensor, nn
 from torch.nn import functional as F
 
+from infocal.nn.dropout import Dropout
 from infocal.nn.encoders import build_encoder
 from infocal.types import Features
 
@@ -64,7 +65,7 @@ class Reader(nn.Module):
         self.attention = nn.Linear(self.encoder.output_width, 1)
         self.mean = nn.Linear(self.encoder.output_width, feature_width)
         self.deviation = nn.Linear(self.encoder.output_width, feature_width)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         nn.init.constant_(self.deviation.bias, -1.0)
 
     def forward(self, inputs: Tensor, mask: Tensor, *, generator: Generator | None = None) -> Features:

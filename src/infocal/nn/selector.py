@@ -5,6 +5,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from infocal.losses.reductions import masked_mean
+from infocal.nn.dropout import Dropout
 from infocal.nn.encoders import build_encoder
 
 __all__ = ["Selector"]
@@ -41,7 +42,7 @@ class Selector(nn.Module):
         self.encoder = build_encoder(
             encoder, input_width=input_width, hidden_width=hidden_width, layers=layers, dropout=dropout
         )
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.score = nn.Linear(self.encoder.output_width, 1)
 
     def forward(self, inputs: Tensor, mask: Tensor) -> Tensor:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from infocal.data.corpus import Corpus
@@ -19,23 +20,42 @@ if TYPE_CHECKING:
 
 __all__ = ["HeldOut", "agreement", "threshold_texts"]
 
-THRESHOLD_TEXTS = 4000
-"""Enough to know how long texts are; more would only cost time."""
+THRESHOLD_TEXTS = 2000
+"""So many held-out and so many training texts: the share is then known to a fiftieth of itself."""
+LENGTH_CLASSES, TEXTS_PER_CLASS = 20, 25
+"""Enough classes to follow how lengths are distributed; fewer where there are few held-out texts."""
 
 
 def threshold_texts(dev: Corpus, train: Corpus, *, most: int = THRESHOLD_TEXTS) -> Corpus:
-    """The texts on which thresholds are fitted: the held-out ones and at most ``most`` of the training ones.
+    """The texts on which thresholds are fitted: at most ``most`` held-out ones and as many training texts.
 
-    Words alone, without targets and rationales. Held-out texts may be few, or by chance shorter than those that
-    come later; the training texts say how texts are in general. A selector that has learned its training texts by
-    heart is surer of itself there, and selects a little more of new ones than was asked.
+    Words alone, without targets and rationales. How much of a text is selected depends on its length, so held-out
+    texts are drawn, some of them more than once, so that their lengths are distributed as those of the training
+    texts. Both kinds are needed: held-out texts may be few or of few kinds, and a selector knows training texts by
+    heart and scores their words unlike those of new ones.
     """
-    sample = train.subset(np.unique(np.linspace(0, len(train) - 1, num=min(most, len(train))).astype(np.int64)))
+    count = min(most, len(train))
+    known = train.subset(np.unique(np.linspace(0, len(train) - 1, num=count).astype(np.int64)))
+    new = dev.subset(_of_lengths(dev.lengths, train.lengths, count))
     return Corpus(
-        ids=np.concatenate([dev.ids, sample.ids]),
-        offsets=np.concatenate([dev.offsets, dev.offsets[-1] + sample.offsets[1:]]),
-        lines=np.concatenate([dev.lines, sample.lines]),
+        ids=np.concatenate([new.ids, known.ids]),
+        offsets=np.concatenate([new.offsets, new.offsets[-1] + known.offsets[1:]]),
+        lines=np.concatenate([new.lines, known.lines]),
     )
+
+
+def _of_lengths(lengths: NDArray[np.int64], wanted: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    """About ``count`` places in ``lengths``, some more than once, at which these are distributed as ``wanted``."""
+    parts = min(LENGTH_CLASSES, max(1, len(lengths) // TEXTS_PER_CLASS))
+    quantiles = np.quantile(lengths, np.arange(1, parts) / parts, method="higher")
+    bounds = np.setdiff1d(quantiles, lengths.min())
+    classes, others = (np.searchsorted(bounds, values, side="right") for values in (lengths, wanted))
+    shares = np.bincount(others, minlength=len(bounds) + 1) / len(wanted)
+    found = []
+    for number, draws in enumerate(np.ceil(shares * count).astype(np.int64)):
+        places = np.flatnonzero(classes == number)
+        found.append(places[np.arange(draws) * len(places) // max(1, draws)])
+    return np.concatenate(found)
 
 
 def agreement(method: Method, corpus: Corpus, share: float) -> dict[str, Any] | None:

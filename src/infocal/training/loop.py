@@ -105,7 +105,10 @@ class Trainer:
         self.players = method.players()
         self.optimizers = {
             player.name: torch.optim.Adam(
-                player.parameters(), lr=player.learning_rate, weight_decay=settings.training.weight_decay
+                player.parameters(),
+                lr=player.learning_rate,
+                weight_decay=settings.training.weight_decay,
+                fused=True,  # word vectors are many; in one pass their step costs a fifth
             )
             for player in self.players
         }

@@ -52,7 +52,7 @@ def f1(decoder: str) -> Callable[[Run], float | None]:
     """Micro token F1 on test of one decoder."""
 
     def get(run: Run) -> float | None:
-        rationale = run["test"][decoder]["rationale"]
+        rationale = run["test"].get(decoder, {}).get("rationale")
         return None if rationale is None else float(rationale["f1"])
 
     return get

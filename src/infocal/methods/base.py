@@ -15,7 +15,7 @@ from infocal.losses.reductions import masked_mean
 from infocal.methods.parts import only, targets_of
 from infocal.nn.embedding import TokenEmbedding
 from infocal.nn.language_model import VectorLanguageModel
-from infocal.tasks import Task
+from infocal.tasks import Goal
 from infocal.types import Batch
 
 __all__ = ["Conditions", "Method", "Phase", "Player", "Step"]
@@ -58,7 +58,7 @@ class Conditions:
             on the words that inference will select.
         offset: the controller's shift of the selector's log-odds.
         generator: the source of all randomness of the step.
-        selected: (b, t) bool, in "settle" the words that are selected.
+        selected: (b, t) bool, in "settle" the words that are selected; (k, b, t) for a method of k views.
     """
 
     phase: Phase
@@ -98,6 +98,7 @@ class Method(nn.Module, ABC):
             selected words, for methods that never train on selected words.
         controlled_share: whether the loop's controller holds the share of selected tokens, through
             `Conditions.offset`; False for methods that price their own words.
+        selects: whether it chooses words at all; one that does not is trained and judged on full texts.
         settles: whether it has a third phase, "settle".
         learns_full_text: whether a part of it learns to read full texts in the joint phase, too, or is left as the
             warm-up made it.
@@ -106,12 +107,13 @@ class Method(nn.Module, ABC):
     """
 
     settings: Settings
-    task: Task
+    task: Goal
     embedding: TokenEmbedding
     input_dropout: nn.Module
     language_model: VectorLanguageModel | None
     judged_by_full_text: bool = False
     controlled_share: bool = True
+    selects: bool = True
     settles: bool = False
     learns_full_text: bool = True
     score_reference: Literal["own", "balanced"] = "own"
@@ -123,6 +125,13 @@ class Method(nn.Module, ABC):
     @abstractmethod
     def step(self, batch: Batch, conditions: Conditions) -> Step:
         """Forward pass and objectives of one training batch."""
+
+    def views(self) -> tuple[Method, ...]:
+        """A method for each task, by which that task's words are selected and its answer is found.
+
+        One of several tasks shares a network with the others; it is used like a method of its own, not trained.
+        """
+        return (self,)
 
     def begin_joint(self) -> None:
         """Called once between the phases, e.g. to start the selector from the guider."""

@@ -33,6 +33,7 @@ class InfoCal(Method):
         task: gives the head's width, the loss and the margin that attributions explain.
     """
 
+    task: Task
     settles = True
 
     def __init__(self, settings: Settings, *, embedding: TokenEmbedding, task: Task) -> None:

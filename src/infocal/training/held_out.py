@@ -82,7 +82,7 @@ class HeldOut:
 
     def __init__(self, method: Method, corpus: Corpus, *, share: float, texts: Corpus) -> None:
         self.method, self.corpus, self.share, self.texts = method, corpus, share, texts
-        self._threshold: float | None = None
+        self._thresholds: list[float] = []
 
     def judge(self, phase: Phase) -> tuple[Tensor, dict[str, Any]]:
         """The losses (n,), at the requested share once there is a selection, and the figures."""
@@ -92,25 +92,33 @@ class HeldOut:
         guide = full_text_outputs(self.method, corpus)
         figures: dict[str, Any] = {"guide": task.scores(guide, corpus.targets)}
         judged = guide
-        if phase != "warm_up":
-            selected = select_average(token_scores(self.method, corpus), corpus.offsets, share=self.share)
-            chosen = outputs(self.method, corpus, selected)
-            figures |= {"selection": task.scores(chosen, corpus.targets), "selected": float(selected.mean())}
+        if phase != "warm_up" and self.method.selects:
+            views = self.method.views()
+            masks = [select_average(token_scores(v, corpus), corpus.offsets, share=self.share) for v in views]
+            chosen = np.hstack([outputs(view, corpus, mask) for view, mask in zip(views, masks, strict=True)])
+            figures |= {"selection": task.scores(chosen, corpus.targets), "selected": float(np.mean(masks))}
             judged = guide if self.method.judged_by_full_text else chosen
         return torch.from_numpy(task.held_out_losses(judged, corpus.targets)), figures
 
     def selected(self, batch: Batch) -> Tensor:
-        """(b, t): the words that inference will select, once the selector does not change any more."""
-        least = least_share(self.share)
-        if self._threshold is None:
-            scores = token_scores(self.method, self.texts)
-            self._threshold = fit_threshold(scores, self.texts.offsets, share=self.share, least=least)
-        training = self.method.training
-        values = self.method.eval().decoding_scores(batch)[batch.mask]
-        self.method.train(training)
+        """(b, t): the words that inference will select, once the selector does not change any more.
+
+        (k, b, t) for a method of k views.
+        """
+        least, views = least_share(self.share), self.method.views()
+        if not self._thresholds:
+            self._thresholds = [
+                fit_threshold(token_scores(view, self.texts), self.texts.offsets, share=self.share, least=least)
+                for view in views
+            ]
         offsets = np.concatenate(([0], np.cumsum(batch.mask.sum(dim=1).numpy())))
-        selected = torch.zeros_like(batch.mask)
-        selected[batch.mask] = torch.from_numpy(
-            select_above(values.numpy(), offsets, threshold=self._threshold, least=least)
-        )
-        return selected
+        training = self.method.training
+        self.method.eval()
+        masks = []
+        for view, threshold in zip(views, self._thresholds, strict=True):
+            values = view.decoding_scores(batch)[batch.mask].numpy()
+            mask = torch.zeros_like(batch.mask)
+            mask[batch.mask] = torch.from_numpy(select_above(values, offsets, threshold=threshold, least=least))
+            masks.append(mask)
+        self.method.train(training)
+        return masks[0] if len(masks) == 1 else torch.stack(masks)

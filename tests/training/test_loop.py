@@ -77,7 +77,7 @@ def test_a_crash_at_any_step_then_resume_gives_the_same_weights(run, tmp_path, s
     resumed = run(trackers=[MetricsFile(tmp_path / "parts.jsonl")])
     result = resumed.run(resume=True)
     assert same(weights(whole), weights(resumed))
-    assert whole.controller.offset == resumed.controller.offset
+    assert whole.controllers == resumed.controllers
 
     def rounds(history):
         return [{name: value for name, value in record.items() if name != "seconds"} for record in history]
@@ -189,8 +189,8 @@ def test_the_method_decides_whether_the_controller_holds_the_share(run):
     assert held.method.controlled_share and not pinned.method.controlled_share
     for trainer in (held, pinned):
         trainer.run()
-    assert held.controller.offset != 0
-    assert pinned.controller.offset == 0
+    assert held.controllers[0].offset != 0
+    assert pinned.controllers[0].offset == 0
 
 
 def test_every_row_is_seen_once_per_pass(run):

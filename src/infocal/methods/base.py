@@ -15,7 +15,7 @@ from infocal.losses.reductions import masked_mean
 from infocal.methods.parts import only, targets_of
 from infocal.nn.embedding import TokenEmbedding
 from infocal.nn.language_model import VectorLanguageModel
-from infocal.tasks import Goal
+from infocal.tasks import Goal, Task
 from infocal.types import Batch
 
 __all__ = ["Conditions", "Method", "Phase", "Player", "Step"]
@@ -56,13 +56,13 @@ class Conditions:
     Attributes:
         phase: "warm_up" trains what reads the full text, "joint" trains everything, "settle" trains what predicts
             on the words that inference will select.
-        offset: the controller's shift of the selector's log-odds.
+        offset: the controller's shift of the selector's log-odds; (k, 1, 1) for a method of k views.
         generator: the source of all randomness of the step.
         selected: (b, t) bool, in "settle" the words that are selected; (k, b, t) for a method of k views.
     """
 
     phase: Phase
-    offset: float
+    offset: float | Tensor
     generator: Generator
     selected: Tensor | None = None
 
@@ -73,12 +73,12 @@ class Step:
 
     Attributes:
         objectives: name -> (b,), unreduced.
-        selected: tokens selected, as a number; None while nothing is selected.
+        selected: tokens selected, as a number, one for each view; None while nothing is selected.
         tokens: real tokens of the batch.
     """
 
     objectives: Mapping[str, Tensor]
-    selected: float | None
+    selected: float | tuple[float, ...] | None
     tokens: int
 
 
@@ -91,6 +91,7 @@ class Method(nn.Module, ABC):
     Attributes:
         settings: all settings of the run.
         task: what is predicted.
+        tasks: the tasks of a method that can have several.
         embedding: token ids to vectors.
         input_dropout: what is left out of the vectors in training.
         language_model: that of the fluency objective; None for methods without one.
@@ -108,6 +109,7 @@ class Method(nn.Module, ABC):
 
     settings: Settings
     task: Goal
+    tasks: tuple[Task, ...] = ()
     embedding: TokenEmbedding
     input_dropout: nn.Module
     language_model: VectorLanguageModel | None
@@ -137,8 +139,8 @@ class Method(nn.Module, ABC):
         """Called once between the phases, e.g. to start the selector from the guider."""
 
     def task_loss(self, logits: Tensor, batch: Batch) -> Tensor:
-        """(b,): the task's loss of some outputs, on the scale that ``loss.scale`` names."""
-        return self.scaled(self.task.loss(logits, targets_of(batch)))
+        """(b,): the task's loss of some outputs, on the scale and with the balance that the settings name."""
+        return self.scaled(self.task.loss(logits, targets_of(batch), balance=self.settings.loss.balance))
 
     def scaled(self, loss: Tensor) -> Tensor:
         """A loss in units of `Task.unit`, or plain as printed."""

@@ -6,6 +6,7 @@ import torch
 from torch import Generator, Tensor, nn
 
 from infocal.config import Settings
+from infocal.errors import SettingsError
 from infocal.losses.adversarial import discrimination, imitation
 from infocal.losses.calibration import effect, smooth, token_calibration
 from infocal.losses.fluency import fused_lasso, language_model_cost
@@ -13,12 +14,13 @@ from infocal.losses.information import guider_information, selection_information
 from infocal.losses.supervision import rationale_supervision
 from infocal.methods.base import Conditions, Method, Player, Step
 from infocal.methods.parts import build_selector, encoder_sizes, input_dropout, only, standing_still
+from infocal.methods.views import TaskView
 from infocal.nn.discriminator import Discriminator
 from infocal.nn.embedding import TokenEmbedding
 from infocal.nn.gates import sample_gate
 from infocal.nn.language_model import VectorLanguageModel
 from infocal.nn.reader import Reader
-from infocal.tasks import Task
+from infocal.tasks import Goal, Task, parts_of
 from infocal.types import Batch, Features, Output, Selection
 
 __all__ = ["InfoCal"]
@@ -27,17 +29,23 @@ __all__ = ["InfoCal"]
 class InfoCal(Method):
     """Selector, predictor, guider, discriminator and language model, put together by the settings.
 
+    Of several tasks on one text each has its own selection: the selector scores every token k times, the predictor
+    reads the text once with each selection, the guider once with all words. In shapes, k * b are the documents
+    with the selection of the first task, then those with that of the second, and so on; k is 1 for one task.
+
     Args:
         settings: weights, forms and sizes.
         embedding: token ids to vectors, shared by all parts.
         task: gives the head's width, the loss and the margin that attributions explain.
     """
 
-    task: Task
     settles = True
 
-    def __init__(self, settings: Settings, *, embedding: TokenEmbedding, task: Task) -> None:
+    def __init__(self, settings: Settings, *, embedding: TokenEmbedding, task: Goal) -> None:
         super().__init__()
+        self.tasks = parts_of(task)
+        if len(self.tasks) > 1 and settings.loss.rationale_supervision:
+            raise SettingsError("loss.rationale_supervision (--supervise) is for one label; rows mark words once")
         model, sizes = settings.model, encoder_sizes(settings, embedding)
         self.settings = settings
         self.task = task
@@ -45,7 +53,7 @@ class InfoCal(Method):
         self.controlled_share = settings.loss.selection_information is None
         self.learns_full_text = bool(settings.loss.guidance)
         self.input_dropout = input_dropout(settings)
-        self.selector = build_selector(settings, embedding, centred=self.controlled_share)
+        self.selector = build_selector(settings, embedding, centred=self.controlled_share, outputs=len(self.tasks))
         self.guider = Reader(**sizes, feature_width=model.feature_width)
         self.predictor = (
             self.guider if model.sharing == "all" else Reader(**sizes, feature_width=model.feature_width)
@@ -58,6 +66,12 @@ class InfoCal(Method):
             width=embedding.width, hidden_width=settings.language_model.hidden_width
         )
         self.language_model.requires_grad_(False)
+
+    def views(self) -> tuple[Method, ...]:
+        """The method itself, or one for each of several tasks."""
+        if len(self.tasks) == 1:
+            return (self,)
+        return tuple(TaskView(self, place, task) for place, task in enumerate(self.tasks))
 
     def players(self) -> tuple[Player, ...]:
         """The rationalizer (selector, predictor, guider) and the discriminator (Algorithm 1)."""
@@ -105,7 +119,7 @@ class InfoCal(Method):
         vectors = self.input_dropout(self.embedding(batch.ids))
         selection = self._select(vectors, batch.mask, conditions)
         features, guide = self._read(vectors, selection.mask, batch.mask, conditions.generator)
-        return Output(selection, features, self.head(features.sample), guide, self.head(guide.sample))
+        return Output(selection, features, self._answers(features), guide, self.head(guide.sample))
 
     def step(self, batch: Batch, conditions: Conditions) -> Step:
         """The objectives of one batch; in the warm-up only those of the guider."""
@@ -117,7 +131,7 @@ class InfoCal(Method):
         if conditions.phase == "settle":
             return self._settle(batch, conditions, tokens)
         output = self.forward(batch, conditions)
-        selected = float(output.selection.mask.detach().sum())
+        selected = self._counts(output.selection.mask.detach())
         return Step(self.objectives(output, batch, conditions), selected, tokens)
 
     def objectives(self, output: Output, batch: Batch, conditions: Conditions) -> dict[str, Tensor]:
@@ -125,29 +139,33 @@ class InfoCal(Method):
         if output.guide_features is None or output.guide_logits is None:
             raise ValueError("training needs the guider's side")
         loss = self.settings.loss
-        selection, mask = output.selection, batch.mask
+        selection, mask = output.selection, self._copies(batch.mask)
         found = self._guider_objectives(output.guide_features, output.guide_logits, batch)
         found["prediction"] = self.task_loss(output.logits, batch)
-        found["selection_information"] = selection_information(
-            selection.logits,
-            mask,
-            prior=loss.selection_prior or self.settings.select,
-            reduction=loss.selection_reduction,
+        found["selection_information"] = self._over_tasks(
+            selection_information(
+                selection.logits,
+                mask,
+                prior=loss.selection_prior or self.settings.select,
+                reduction=loss.selection_reduction,
+            )
         )
         if loss.imitation:
             found |= self._game(output.features.sample, output.guide_features.sample)
         if loss.fluency:
-            found["fluency"] = language_model_cost(
+            cost = language_model_cost(
                 selection.mask,
-                self.fluency_scores(batch),
+                self._copies(self.fluency_scores(batch)),
                 mask,
                 form=loss.fluency_form,
                 reduction=loss.fluency_reduction,
             )
+            found["fluency"] = self._over_tasks(cost)
         if loss.fused_lasso:
-            found["fused_lasso"] = fused_lasso(selection.mask, mask)
+            found["fused_lasso"] = self._over_tasks(fused_lasso(selection.mask, mask))
         if loss.token_calibration:
-            found["token_calibration"] = self._calibration(selection.logits, batch, conditions.generator)
+            calibration = self._calibration(selection.logits, batch, conditions.generator)
+            found["token_calibration"] = self._over_tasks(calibration)
         if loss.rationale_supervision and batch.gold is not None and batch.annotated is not None:
             found["rationale_supervision"] = rationale_supervision(
                 selection.logits, batch.gold, batch.annotated, mask
@@ -161,16 +179,16 @@ class InfoCal(Method):
             batch: the documents.
 
         Returns:
-            (b, t), no gradient, 0 on padding; dropout and sampling are off.
+            (k * b, t), no gradient, 0 on padding; dropout and sampling are off.
         """
         vectors = self.embedding(batch.ids).detach().requires_grad_(True)
         with standing_still(self.guider, self.head), torch.enable_grad():
-            margin = self.task.margin(self.head(self.guider(vectors, batch.mask).sample))
-            (gradient,) = torch.autograd.grad(margin.sum(), vectors)
-        if self.settings.loss.calibration_attribution == "effect":
-            return effect(gradient, vectors.detach(), batch.mask)
-        norm: Tensor = gradient.norm(dim=-1) * batch.mask
-        return norm
+            logits = self.head(self.guider(vectors, batch.mask).sample)
+            margins = [task.margin(part).sum() for task, part in self._own_outputs(logits)]
+            last = margins[-1]
+            gradients = [torch.autograd.grad(one, vectors, retain_graph=one is not last)[0] for one in margins]
+        found = [self._attributed(gradient, vectors.detach(), batch.mask) for gradient in gradients]
+        return found[0] if len(found) == 1 else torch.cat(found)
 
     @torch.no_grad()
     def fluency_scores(self, batch: Batch) -> Tensor:
@@ -180,7 +198,7 @@ class InfoCal(Method):
 
     @torch.no_grad()
     def score_tokens(self, batch: Batch) -> Tensor:
-        """(b, t): the selector's log-odds, deterministic."""
+        """(b, t): the selector's log-odds, deterministic; (k, b, t) for several tasks."""
         scores: Tensor = self.selector(self.embedding(batch.ids), batch.mask)
         return scores
 
@@ -202,14 +220,17 @@ class InfoCal(Method):
         """Predictor and guider go on learning while the selection stands still, word vectors included."""
         if conditions.selected is None:
             raise ValueError("settling needs the selected words")
+        selected = conditions.selected.reshape(-1, conditions.selected.shape[-1])
         vectors = self.input_dropout(self.embedding(batch.ids).detach())
-        features, guide = self._read(vectors, conditions.selected, batch.mask, conditions.generator)
+        features, guide = self._read(vectors, selected, batch.mask, conditions.generator)
         found = self._guider_objectives(guide, self.head(guide.sample), batch)
-        found["prediction"] = self.task_loss(self.head(features.sample), batch)
-        return Step(found, float(conditions.selected.sum()), tokens)
+        found["prediction"] = self.task_loss(self._answers(features), batch)
+        return Step(found, self._counts(selected), tokens)
 
     def _select(self, vectors: Tensor, mask: Tensor, conditions: Conditions) -> Selection:
         logits = self.selector(vectors, mask) - conditions.offset
+        if len(self.tasks) > 1:
+            logits, mask = logits.flatten(0, 1), self._copies(mask)
         gate = self.settings.gate
         sampled = sample_gate(
             logits,
@@ -224,13 +245,14 @@ class InfoCal(Method):
     def _read(
         self, vectors: Tensor, selected: Tensor, mask: Tensor, generator: Generator
     ) -> tuple[Features, Features]:
-        """The predictor's and the guider's features; one network reads both sides in one pass."""
-        kept = vectors * selected.unsqueeze(-1)
+        """The predictor's features (k * b) and the guider's (b); one network reads both sides in one pass."""
+        kept, masks = self._copies(vectors) * selected.unsqueeze(-1), self._copies(mask)
         if self.predictor is not self.guider:
-            features: Features = self.predictor(kept, mask, generator=generator)
+            features: Features = self.predictor(kept, masks, generator=generator)
             return features, self._guide(vectors, mask, generator)
-        both = self._guide(torch.cat((kept, vectors)), torch.cat((mask, mask)), generator)
-        parts = (part.chunk(2) for part in (both.mean, both.deviation, both.sample))
+        both = self._guide(torch.cat((kept, vectors)), torch.cat((masks, mask)), generator)
+        sizes = [len(kept), len(vectors)]
+        parts = (torch.split(part, sizes) for part in (both.mean, both.deviation, both.sample))
         first, second = (Features(*half) for half in zip(*parts, strict=True))
         return first, second
 
@@ -249,11 +271,13 @@ class InfoCal(Method):
     def _game(self, fake: Tensor, real: Tensor) -> dict[str, Tensor]:
         """L_g for the rationalizer, L_d for the discriminator; neither gradient reaches the other's side."""
         return {
-            "imitation": imitation(self.discriminator(fake)),
-            "discrimination": discrimination(
-                self.discriminator(real.detach()),
-                self.discriminator(fake.detach()),
-                form=self.settings.loss.discrimination_form,
+            "imitation": self._over_tasks(imitation(self.discriminator(fake))),
+            "discrimination": self._over_tasks(
+                discrimination(
+                    self._copies(self.discriminator(real.detach())),
+                    self.discriminator(fake.detach()),
+                    form=self.settings.loss.discrimination_form,
+                )
             ),
         }
 
@@ -261,8 +285,43 @@ class InfoCal(Method):
         window = self.settings.loss.calibration_window
         if window == "auto":
             raise ValueError("calibration_window must be resolved before training")
-        attribution = smooth(self.attribution(batch), batch.mask, window=window)
-        lengths = batch.mask.sum(dim=1, keepdim=True)
-        draws = torch.rand(batch.mask.shape, generator=generator, device=logits.device)
+        mask = self._copies(batch.mask)
+        attribution = smooth(self.attribution(batch), mask, window=window)
+        lengths = mask.sum(dim=1, keepdim=True)
+        draws = torch.rand(mask.shape, generator=generator, device=logits.device)
         partner = torch.minimum((draws * lengths).long(), lengths - 1)
-        return token_calibration(logits, attribution, partner, batch.mask)
+        return token_calibration(logits, attribution, partner, mask)
+
+    def _attributed(self, gradient: Tensor, vectors: Tensor, mask: Tensor) -> Tensor:
+        if self.settings.loss.calibration_attribution == "effect":
+            return effect(gradient, vectors, mask)
+        norm: Tensor = gradient.norm(dim=-1) * mask
+        return norm
+
+    def _copies(self, values: Tensor) -> Tensor:
+        """(b, ...) -> (k * b, ...)."""
+        count = len(self.tasks)
+        return values if count == 1 else values.repeat(count, *(1 for _ in values.shape[1:]))
+
+    def _over_tasks(self, values: Tensor) -> Tensor:
+        """(k * b,) -> (b,), the mean over tasks."""
+        count = len(self.tasks)
+        return values if count == 1 else values.view(count, -1).mean(dim=0)
+
+    def _counts(self, selected: Tensor) -> float | tuple[float, ...]:
+        """How many words of (k * b, t) each task selects."""
+        counts = tuple(float(part.sum()) for part in selected.chunk(len(self.tasks)))
+        return counts[0] if len(counts) == 1 else counts
+
+    def _own_outputs(self, logits: Tensor) -> list[tuple[Task, Tensor]]:
+        """Each task with its part of the outputs (b, c)."""
+        widths = [task.outputs for task in self.tasks]
+        return list(zip(self.tasks, torch.split(logits, widths, dim=1), strict=True))
+
+    def _answers(self, features: Features) -> Tensor:
+        """(b, c): each task's outputs, made from its own selection."""
+        logits: Tensor = self.head(features.sample)
+        if len(self.tasks) == 1:
+            return logits
+        rows = logits.chunk(len(self.tasks))
+        return torch.cat([self._own_outputs(part)[place][1] for place, part in enumerate(rows)], dim=1)

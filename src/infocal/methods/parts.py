@@ -44,9 +44,11 @@ def encoder_sizes(settings: Settings, embedding: TokenEmbedding) -> dict[str, An
     }
 
 
-def build_selector(settings: Settings, embedding: TokenEmbedding, *, centred: bool = True) -> Selector:
+def build_selector(
+    settings: Settings, embedding: TokenEmbedding, *, centred: bool = True, outputs: int = 1
+) -> Selector:
     """An untrained selector; its scores are relative to their document's mean, or free."""
-    return Selector(**encoder_sizes(settings, embedding), centred=centred)
+    return Selector(**encoder_sizes(settings, embedding), centred=centred, outputs=outputs)
 
 
 def build_predictor(settings: Settings, embedding: TokenEmbedding, task: Task) -> Predictor:

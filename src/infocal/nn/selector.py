@@ -25,6 +25,7 @@ class Selector(nn.Module):
         layers: of the encoder.
         dropout: between layers and on the states.
         centred: whether the scores are relative to their document's mean.
+        outputs: k, how many selections it makes of the same text.
     """
 
     def __init__(
@@ -36,6 +37,7 @@ class Selector(nn.Module):
         layers: int,
         dropout: float,
         centred: bool = True,
+        outputs: int = 1,
     ) -> None:
         super().__init__()
         self.centred = centred
@@ -43,7 +45,7 @@ class Selector(nn.Module):
             encoder, input_width=input_width, hidden_width=hidden_width, layers=layers, dropout=dropout
         )
         self.dropout = Dropout(dropout)
-        self.score = nn.Linear(self.encoder.output_width, 1)
+        self.score = nn.Linear(self.encoder.output_width, outputs)
 
     def forward(self, inputs: Tensor, mask: Tensor) -> Tensor:
         """Log-odds of selecting each token, up to an offset that is the same for all documents.
@@ -53,14 +55,15 @@ class Selector(nn.Module):
             mask: (b, t), True on real tokens.
 
         Returns:
-            (b, t).
+            (b, t); (k, b, t) if it makes several selections.
         """
         return self.read(inputs, mask)[0]
 
     def read(self, inputs: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        """The log-odds (b, t), and the states (b, t, d) that they were made from."""
+        """The log-odds (b, t) or (k, b, t), and the states (b, t, d) that they were made from."""
         states: Tensor = self.dropout(self.encoder(inputs, mask))
-        scores: Tensor = self.score(states).squeeze(-1)
+        scores: Tensor = self.score(states)
+        scores = scores.squeeze(-1) if scores.shape[-1] == 1 else scores.permute(2, 0, 1)
         if self.centred:
             scores = scores - masked_mean(scores, mask).unsqueeze(-1)
         return scores, states

@@ -14,7 +14,26 @@ from infocal.tasks.classification import Classification
 from infocal.tasks.joint import Joint
 from infocal.tasks.regression import Regression
 
-__all__ = ["Classification", "Goal", "Joint", "Regression", "Task", "fit_task", "goal_from_json", "task_from_json"]
+__all__ = [
+    "Classification",
+    "Goal",
+    "Joint",
+    "Regression",
+    "Task",
+    "fit_task",
+    "goal_from_json",
+    "parts_of",
+    "task_from_json",
+]
+
+
+def parts_of(goal: Goal) -> tuple[Task, ...]:
+    """The tasks of which a goal consists."""
+    if isinstance(goal, Task):
+        return (goal,)
+    if isinstance(goal, Joint):
+        return tuple(goal.tasks.values())
+    raise TypeError(f"{goal!r} is neither one task nor several")
 
 
 def fit_task(
@@ -52,7 +71,11 @@ def task_from_json(record: Mapping[str, Any]) -> Task:
     """Read back what :meth:`Task.to_json` wrote; ModelError if it is something else."""
     try:
         if record["kind"] == "classify":
-            return Classification(tuple(str(name) for name in record["classes"]))
+            priors = record.get("priors")
+            return Classification(
+                tuple(str(name) for name in record["classes"]),
+                None if priors is None else tuple(float(prior) for prior in priors),
+            )
         if record["kind"] == "regress":
             return Regression(float(record["low"]), float(record["high"]), float(record["variance"]))
     except (KeyError, TypeError, ValueError) as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 import threading
 import time
 from collections import defaultdict
@@ -112,7 +113,10 @@ class Trainer:
             )
             for player in self.players
         }
-        self.controller = RateController(settings.select, settings.controller.gain, method.controlled_share)
+        self.controllers = [
+            RateController(settings.select, settings.controller.gain, method.controlled_share)
+            for _ in method.views()
+        ]
         self.generator = torch.Generator().manual_seed(settings.seed)
         self.state = _Progress(phase="warm_up" if settings.training.warm_up_rounds else "joint")
         self.held_out = HeldOut(method, dev, share=settings.select, texts=threshold_texts(dev, train))
@@ -226,7 +230,7 @@ class Trainer:
         state = self.state
         batch = collate(self.train, rows)
         selected = self.held_out.selected(batch) if state.phase == "settle" else None
-        conditions = Conditions(state.phase, self.controller.offset, self.generator, selected)
+        conditions = Conditions(state.phase, self._offset(), self.generator, selected)
         step = self.method.step(batch, conditions)
         moved = []
         for player in self.players:
@@ -240,11 +244,16 @@ class Trainer:
             self.optimizers[player.name].step()
         self._follow()
         if step.selected is not None and state.phase == "joint":
-            self.controller.update(step.selected, step.tokens)
+            for controller, count in zip(self.controllers, _each(step.selected), strict=True):
+                controller.update(count, step.tokens)
         self._count(step, len(rows))
         state.round_step, state.step = state.round_step + 1, state.step + 1
         for tracker in self.trackers:
             tracker.advance(step=state.step, phase=state.phase, tokens=step.tokens)
+
+    def _offset(self) -> float | Tensor:
+        offsets = [controller.offset for controller in self.controllers]
+        return offsets[0] if len(offsets) == 1 else torch.tensor(offsets).view(-1, 1, 1)
 
     def _rate(self) -> float:
         """What is left of the learning rates: all of it in the warm-up, falling in a straight line after it."""
@@ -282,7 +291,7 @@ class Trainer:
         sums = defaultdict(float, self.state.sums)
         sums["documents"] += documents
         sums["tokens"] += step.tokens
-        sums["selected"] += step.selected or 0.0
+        sums["selected"] += 0.0 if step.selected is None else statistics.fmean(_each(step.selected))
         for name, value in step.objectives.items():
             sums[f"loss.{name}"] += float(value.detach().sum())
         self.state.sums = dict(sums)
@@ -295,7 +304,7 @@ class Trainer:
             "step": state.step,
             "seconds": round(elapsed, 3),
             "rate": sums["selected"] / sums["tokens"],
-            "offset": self.controller.offset,
+            "offset": statistics.fmean(controller.offset for controller in self.controllers),
             "losses": {
                 name.removeprefix("loss."): value / sums["documents"]
                 for name, value in sums.items()
@@ -364,7 +373,7 @@ class Trainer:
         values = {
             "identity": self.identity,
             "threads": torch.get_num_threads(),
-            "offset": self.controller.offset,
+            "offsets": [controller.offset for controller in self.controllers],
             "progress": {**self.state.__dict__, "best": _to_json(self.state.best)},
         }
         write_checkpoint(self.checkpoint, tensors, values)
@@ -386,9 +395,14 @@ class Trainer:
             load_optimizer(optimizer, take(tensors, name))
         torch.set_rng_state(tensors["random.global"])
         self.generator.set_state(tensors["random.own"])
-        self.controller.offset = values["offset"]
+        for controller, offset in zip(self.controllers, values["offsets"], strict=True):
+            controller.offset = offset
         progress = values["progress"]
         self.state = _Progress(**{**progress, "best": _from_json(progress["best"])})
+
+
+def _each(selected: float | tuple[float, ...]) -> tuple[float, ...]:
+    return selected if isinstance(selected, tuple) else (selected,)
 
 
 def _to_json(value: float) -> float | None:

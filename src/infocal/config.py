@@ -89,6 +89,7 @@ class ModelSettings(_Frozen):
     discriminator_width: Count
     input_dropout: Annotated[float, Field(ge=0, lt=1)]
     token_dropout: Annotated[float, Field(ge=0, lt=1)]
+    temperature_scaling: bool = False  # a default for models that were saved before there was this setting
 
 
 class GateSettings(_Frozen):
@@ -103,6 +104,7 @@ class LossSettings(_Frozen):
     """The weight of each objective, by name; 0 leaves it out."""
 
     scale: Literal["task", "printed"]
+    balance: Annotated[float, Field(ge=0, le=1)] = 0.0  # as for model.temperature_scaling
     prediction: NotNegative
     guidance: NotNegative
     selection_information: NotNegative | None

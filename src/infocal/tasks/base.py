@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from numpy.typing import NDArray
 
@@ -36,11 +36,18 @@ class Goal(ABC):
         """What a loss of 1 is in the plain loss: the loss of a guess that knows nothing."""
 
     @abstractmethod
-    def loss(self, logits: Tensor, targets: Tensor) -> Tensor:
-        """(b, c), (b,) -> (b,); about 1 for a model that knows nothing, whatever the label's units."""
+    def with_priors(self, targets: Array) -> Self:
+        """The same goal, knowing how frequent each class is in the training targets (n,)."""
 
     @abstractmethod
-    def held_out_losses(self, logits: Array, targets: Array) -> Array:
+    def loss(self, logits: Tensor, targets: Tensor, *, balance: float = 0.0) -> Tensor:
+        """(b, c), (b,) -> (b,); about 1 for a model that knows nothing, whatever the label's units.
+
+        ``balance`` (0 to 1) is how far a rare class is to count like a frequent one; scores ignore it.
+        """
+
+    @abstractmethod
+    def held_out_losses(self, logits: Array, targets: Array, *, balance: float = 0.0) -> Array:
         """(n, c), (n,) -> (n,) double: the loss of each held-out document, by which rounds are compared."""
 
     @abstractmethod

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -28,10 +28,18 @@ class Classification(Task):
 
     Args:
         classes: their names, in the order of the outputs.
+        priors: how frequent each is in the training rows, all positive; None where nobody counted.
     """
 
     classes: tuple[str, ...]
+    priors: tuple[float, ...] | None = None
     kind = "classify"
+
+    def __post_init__(self) -> None:
+        if self.priors is None:
+            return
+        if len(self.priors) != len(self.classes) or not all(0 < prior <= 1 for prior in self.priors):
+            raise ValueError(f"priors are {self.priors}; allowed: a number from 0 (excluded) to 1 for each class")
 
     @property
     def outputs(self) -> int:
@@ -59,20 +67,37 @@ class Classification(Task):
         """The name of the class, also of one that was not in the training data."""
         return None if label is None else class_name(label)
 
-    def loss(self, logits: Tensor, targets: Tensor) -> Tensor:
-        """Cross-entropy divided by that of a uniform guess."""
+    def with_priors(self, targets: Array) -> Self:
+        """With the classes' frequencies; one that no training row has counts as if one row had it."""
+        counts = np.maximum(np.bincount(targets, minlength=self.outputs), 1)
+        return replace(self, priors=tuple((counts / counts.sum()).tolist()))
+
+    def loss(self, logits: Tensor, targets: Tensor, *, balance: float = 0.0) -> Tensor:
+        """Cross-entropy divided by that of a uniform guess.
+
+        With ``balance`` it sees the logits plus so many times the logarithms of the priors: what the frequencies
+        alone explain is then not learned, and the logits that inference reads do not drown rare classes (logit
+        adjustment, Menon et al. 2021).
+        """
         from infocal.losses.prediction import cross_entropy
 
+        if balance:
+            logits = logits + logits.new_tensor(self._shift(balance))
         return cross_entropy(logits, targets) / self.unit
 
-    def held_out_losses(self, logits: Array, targets: Array) -> Array:
+    def held_out_losses(self, logits: Array, targets: Array, *, balance: float = 0.0) -> Array:
         """The loss at the temperature that suits these logits best.
 
         A network goes on learning which class it is long after its probabilities have become too sure of
         themselves; the plain loss would stop it there.
+
+        With ``balance`` the priors are added as in training: held-out rows have the classes' frequencies, so that
+        bare logits, which leave those out, would seem to get worse the better they balance. The temperature does
+        not act on the priors, which were counted, not learned.
         """
         chosen = (np.arange(len(targets)), targets)
-        scaled = (logits.astype(np.float64) * temperature for temperature in INVERSE_TEMPERATURES)
+        shift = self._shift(balance) if balance else 0.0
+        scaled = (logits.astype(np.float64) * temperature + shift for temperature in INVERSE_TEMPERATURES)
         losses = [np.logaddexp.reduce(values, axis=1) - values[chosen] for values in scaled]
         best: Array = min(losses, key=lambda values: float(values.mean()))
         return best / self.unit
@@ -114,5 +139,12 @@ class Classification(Task):
         return np.asarray(targets, dtype=np.int64)
 
     def to_json(self) -> dict[str, Any]:
-        """Kind and class names."""
-        return {"kind": self.kind, "classes": list(self.classes)}
+        """Kind, class names, and the priors where they are known."""
+        record: dict[str, Any] = {"kind": self.kind, "classes": list(self.classes)}
+        return record if self.priors is None else record | {"priors": list(self.priors)}
+
+    def _shift(self, balance: float) -> Array:
+        """(c,): what is added to logits while training."""
+        if self.priors is None:
+            raise ValueError("loss.balance needs the classes' priors; Task.with_priors counts them")
+        return np.asarray(balance * np.log(self.priors))

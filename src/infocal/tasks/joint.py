@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -59,19 +59,28 @@ class Joint(Goal):
             raise DataError(found, allowed=f"one of each: {', '.join(self.tasks)}", source=source, line=line)
         return [task.encode(label[name], source=source, line=line) for name, task in self.tasks.items()]
 
-    def loss(self, logits: Tensor, targets: Tensor) -> Tensor:
-        """The mean of the tasks' losses."""
+    def with_priors(self, targets: Array) -> Self:
+        """Each task knows those of its own column."""
+        columns = [task.target_array(targets[:, place]) for place, task in enumerate(self.tasks.values())]
+        named = zip(self.tasks.items(), columns, strict=True)
+        return replace(self, tasks={name: task.with_priors(column) for (name, task), column in named})
+
+    def loss(self, logits: Tensor, targets: Tensor, *, balance: float = 0.0) -> Tensor:
+        """The mean of the tasks' losses, each balanced by itself."""
         import torch
 
         losses = [
-            task.loss(logits[:, own], torch.from_numpy(task.target_array(targets[:, place].numpy())))
+            task.loss(
+                logits[:, own], torch.from_numpy(task.target_array(targets[:, place].numpy())), balance=balance
+            )
             for place, (task, own) in enumerate(zip(self.tasks.values(), self.slices(), strict=True))
         ]
         return torch.stack(losses).mean(dim=0)
 
-    def held_out_losses(self, logits: Array, targets: Array) -> Array:
+    def held_out_losses(self, logits: Array, targets: Array, *, balance: float = 0.0) -> Array:
         """The mean of the tasks' held-out losses."""
-        losses = [task.held_out_losses(part, gold) for _, task, part, gold in self.parts(logits, targets)]
+        parts = self.parts(logits, targets)
+        losses = [task.held_out_losses(part, gold, balance=balance) for _, task, part, gold in parts]
         return np.asarray(np.mean(losses, axis=0))
 
     def scores(self, logits: Array, targets: Array) -> dict[str, Any]:

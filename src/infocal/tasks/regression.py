@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -56,13 +56,17 @@ class Regression(Task):
         except DataError:
             return None
 
-    def loss(self, logits: Tensor, targets: Tensor) -> Tensor:
+    def with_priors(self, targets: Array) -> Self:
+        """A score has no classes."""
+        return self
+
+    def loss(self, logits: Tensor, targets: Tensor, *, balance: float = 0.0) -> Tensor:
         """Squared error through a sigmoid, divided by the variance of the targets."""
         from infocal.losses.prediction import squared_error
 
         return squared_error(logits, targets) / self.variance
 
-    def held_out_losses(self, logits: Array, targets: Array) -> Array:
+    def held_out_losses(self, logits: Array, targets: Array, *, balance: float = 0.0) -> Array:
         """The loss itself."""
         values = 1 / (1 + np.exp(-logits[:, 0].astype(np.float64)))
         return np.asarray((values - targets) ** 2 / self.variance)

@@ -98,7 +98,8 @@ class HeldOut:
             chosen = np.hstack([outputs(view, corpus, mask) for view, mask in zip(views, masks, strict=True)])
             figures |= {"selection": task.scores(chosen, corpus.targets), "selected": float(np.mean(masks))}
             judged = guide if self.method.judged_by_full_text else chosen
-        return torch.from_numpy(task.held_out_losses(judged, corpus.targets)), figures
+        balance = self.method.settings.loss.balance
+        return torch.from_numpy(task.held_out_losses(judged, corpus.targets, balance=balance)), figures
 
     def selected(self, batch: Batch) -> Tensor:
         """(b, t): the words that inference will select, once the selector does not change any more.

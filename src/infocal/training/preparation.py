@@ -113,6 +113,7 @@ def prepare(
             source=dev_source,
             bad_rows=bad_rows,
         )
+    task = task.with_priors(np.asarray(train.targets))
     split = dev_documents is None
     sources = {
         "source": Path(source).name,
@@ -144,8 +145,8 @@ def open_encoded(path: str | Path, label: str, settings: Settings) -> Prepared:
         DataError: the folder is damaged, lacks the label, or has no part to hold out.
     """
     folder = EncodedFolder.open(path)
-    task = Classification(folder.classes(label))
     train, dev = folder.part("train", label), folder.part("valid", label)
+    task = Classification(folder.classes(label)).with_priors(np.asarray(train.targets))
     cut = segmenter_named(folder.manifest["segmenter"])
     vectors = None
     if settings.text.vectors is not None:

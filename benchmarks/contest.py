@@ -39,7 +39,7 @@ from infocal.data.readers import BadRows
 from infocal.decoding import fit_decoding
 from infocal.evaluation.significance import Ratios, paired_bootstrap
 from infocal.files import write_text
-from infocal.rationalizer import load
+from infocal.loading import load_one
 from infocal.training.held_out import threshold_texts
 
 TABLES = Path(__file__).parent / "contest"
@@ -149,7 +149,7 @@ def explain_afterwards(field: Field, arguments: argparse.Namespace, names: Seque
     missing = [name for name in names if read(folder, name, seed).get("of") != record["identity"]]
     if not missing:
         return
-    model = load(folder / "models" / f"{OURS}-{seed}")
+    model = load_one(folder / "models" / f"{OURS}-{seed}")
     sources, bad_rows = sources_of(field, Path(arguments.data)), BadRows(skip=True)
     train = model.encode(sources.read("train", bad_rows), bad_rows=bad_rows, source="train")
     bigrams = BigramModel.fit(train.ids, train.offsets, size=len(model.vocabulary))

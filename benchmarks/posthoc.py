@@ -37,7 +37,8 @@ from infocal.errors import InfocalError, ModelError, SettingsError
 from infocal.evaluation.decoding import fit_threshold, least_share, select_above, select_share
 from infocal.evaluation.rationales import rationale_scores
 from infocal.files import write_text
-from infocal.rationalizer import Rationalizer, load
+from infocal.loading import load_one
+from infocal.rationalizer import Rationalizer
 from infocal.tasks import Regression, Task
 from infocal.training.inference import outputs, token_scores
 from infocal.types import Batch, Document
@@ -364,7 +365,7 @@ def run(arguments: argparse.Namespace) -> None:
     check(arguments.methods, arguments.rows)
     if arguments.threads:
         torch.set_num_threads(arguments.threads)
-    model = load(arguments.model)
+    model = load_one(arguments.model)
     share = model.settings.select if arguments.share is None else arguments.share
     stream = read_documents(arguments.data, label=arguments.label, bad_rows=BadRows(skip=True))
     documents = list(islice(stream, arguments.rows))

@@ -29,7 +29,8 @@ from infocal.data.corpus import CorpusBuilder
 from infocal.data.readers import BadRows, read_documents
 from infocal.errors import InfocalError
 from infocal.files import write_text
-from infocal.rationalizer import Rationalizer, load
+from infocal.loading import load_one
+from infocal.rationalizer import Rationalizer
 from infocal.training.inference import full_text_outputs, outputs, token_scores
 from infocal.types import Document
 
@@ -113,7 +114,7 @@ def run(arguments: argparse.Namespace) -> None:
     """Compare, print, write."""
     check(list(WANTED), arguments.rows)
     torch.set_num_threads(arguments.threads or 1)
-    model = load(arguments.model)
+    model = load_one(arguments.model)
     stream = read_documents(arguments.data, label=arguments.label, bad_rows=BadRows(skip=True))
     documents = list(islice(stream, arguments.rows))
     found = compare(model, documents, seed=arguments.seed)

@@ -291,7 +291,7 @@ class TestBadInput:
 class TestEvaluate:
     def test_json_has_the_figures_of_the_api(self, folder, model, tmp_path):
         from infocal.data.readers import BadRows, read_documents
-        from infocal.rationalizer import load
+        from infocal.loading import load_one as load
 
         out = tmp_path / "figures.json"
         result = run("evaluate", model, folder / "test.jsonl", "--decoder", "spans", "--share", 0.3, "--json", out)
@@ -478,7 +478,7 @@ class TestModelFolder:
         result = run("info", model)
         assert result.exit_code == 0
         assert "InfoCal model card" in result.stdout
-        assert "parameters, model format 3" in result.stdout
+        assert "parameters, model format 4" in result.stdout
 
     def test_info_as_json(self, model):
         from safetensors.numpy import load_file

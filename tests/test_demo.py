@@ -27,7 +27,7 @@ def small(monkeypatch):
 
 
 def test_shows_saves_and_reports_the_same_figures(small, tmp_path):
-    from infocal.rationalizer import load
+    from infocal.loading import load_one as load
 
     console = Console(file=io.StringIO(), width=100)
     out, report = tmp_path / "model", tmp_path / "report.html"

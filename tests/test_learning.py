@@ -4,7 +4,7 @@ import pytest
 
 from infocal.config import load_settings
 from infocal.fitting import fit
-from infocal.rationalizer import load
+from infocal.loading import load_one as load
 from infocal.types import Document
 
 

@@ -229,7 +229,7 @@ def test_the_command_compares_on_the_same_texts(posthoc, trained, capsys, tmp_pa
 def test_gradient_norm_and_input_are_what_the_selector_is_calibrated_against(posthoc, trained):
     from infocal.data.batches import collate
     from infocal.data.readers import BadRows, read_documents
-    from infocal.rationalizer import load
+    from infocal.loading import load_one as load
     from infocal.training.preparation import encode_labelled
 
     model = load(trained / "infocal")
@@ -263,7 +263,7 @@ def test_how_sure_the_network_is_of_a_text_does_not_decide_how_much_of_it_is_sho
 
 
 def test_a_model_without_a_guider_is_refused(posthoc, trained):
-    from infocal.rationalizer import load
+    from infocal.loading import load_one as load
 
     with pytest.raises(ModelError, match="only infocal has a guider"):
         posthoc.guider_of(load(trained / "attention"))

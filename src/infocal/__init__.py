@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from infocal.estimators import RationaleClassifier, RationaleRegressor
     from infocal.fitting import fit
-    from infocal.rationalizer import Rationalizer, load
+    from infocal.joint import JointRationalizer
+    from infocal.loading import load
+    from infocal.rationalizer import Rationalizer
     from infocal.types import Document, Explanation
 
 __version__ = "0.1.0"
@@ -19,6 +21,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Document",
     "Explanation",
+    "JointRationalizer",
     "RationaleClassifier",
     "RationaleRegressor",
     "Rationalizer",
@@ -30,11 +33,12 @@ __all__ = [
 _HOMES = {
     "Document": "types",
     "Explanation": "types",
+    "JointRationalizer": "joint",
     "RationaleClassifier": "estimators",
     "RationaleRegressor": "estimators",
     "Rationalizer": "rationalizer",
     "fit": "fitting",
-    "load": "rationalizer",
+    "load": "loading",
 }
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from infocal.evaluation.calibration import LEAST_ROWS, Temperatures
 from infocal.markup import markdown_table, markdown_text
 
 if TYPE_CHECKING:
+    from infocal.joint import JointRationalizer
     from infocal.rationalizer import Rationalizer
 
 __all__ = ["model_card"]
@@ -23,16 +25,15 @@ LIMITS = (
     "Where words stand, and how long the text is, remain visible to the predictor.",
     "The share of highlighted words is right on average over texts like those of training; single texts may "
     "have more or fewer.",
-    "Probabilities are not calibrated.",
 )
 
 
-def model_card(model: Rationalizer) -> str:
+def model_card(model: Rationalizer | JointRationalizer) -> str:
     """The card as Markdown, from the model's own record."""
     record = model.record
     parts = [
         "# InfoCal model card",
-        "Predicts " + _what(model) + " and shows the words it was made from.",
+        _predicts(model.task.to_json()),
         "## Data",
         _table(record.get("data", {})),
         "## Settings",
@@ -54,15 +55,48 @@ def model_card(model: Rationalizer) -> str:
         "## Training",
         _table(record.get("training", {})),
         "## Limits",
-        "\n".join(f"- {limit}" for limit in LIMITS),
+        "\n".join(f"- {limit}" for limit in (*LIMITS, *_probabilities(model))),
     ]
     if notes := record.get("notes"):
         parts += ["## Notes from training", "\n".join(f"- {markdown_text(note)}" for note in notes)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _what(model: Rationalizer) -> str:
-    record = model.task.to_json()
+def _predicts(record: Mapping[str, Any]) -> str:
+    if record["kind"] != "joint":
+        return f"Predicts {_what(record)} and shows the words it was made from."
+    parts = [f"- `{_code(name)}`: {_what(part)}" for name, part in record["tasks"].items()]
+    return "\n".join(["Predicts several labels, and shows for each the words it was made from:\n", *parts])
+
+
+def _probabilities(model: Rationalizer | JointRationalizer) -> Iterator[str]:
+    """What the probabilities of each label with classes are worth."""
+    parts: Mapping[str, Rationalizer] = getattr(model, "parts", {"": model})
+    for name, part in parts.items():
+        if part.task.kind == "classify":
+            yield (f"`{_code(name)}`: " if name else "") + _calibrated(part.temperatures)
+    if balance := model.settings.loss.balance:
+        yield (
+            f"Rare classes were strengthened (loss.balance {balance:g}), so probabilities follow the classes' "
+            "frequencies less than they would."
+        )
+
+
+def _calibrated(temperatures: Temperatures) -> str:
+    if not temperatures.rows:
+        return (
+            "Probabilities are not calibrated: no temperature was fitted, which takes at least "
+            f"{LEAST_ROWS} held-out rows and the setting model.temperature_scaling."
+        )
+    return (
+        f"Probabilities are calibrated by one number, a temperature of {temperatures.predictor:.3g} "
+        f"({temperatures.full_text:.3g} for the full text), fitted on {temperatures.rows:,} held-out rows: on "
+        "texts like those, and with this share of words, they are about as often right as they say on average; "
+        "single classes may be off."
+    )
+
+
+def _what(record: Mapping[str, Any]) -> str:
     if record["kind"] == "classify":
         names = [f"`{_code(name)}`" for name in record["classes"][:20]]
         more = f" and {len(record['classes']) - 20} more" if len(record["classes"]) > 20 else ""

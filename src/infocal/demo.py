@@ -11,7 +11,7 @@ from infocal.config import load_settings
 from infocal.data.readers import BadRows
 from infocal.data.toy import toy_reviews
 from infocal.errors import SettingsError
-from infocal.fitting import train_prepared
+from infocal.fitting import one_label, train_prepared
 from infocal.markup import show
 from infocal.report import Table, write_report
 from infocal.storage import HEADER, check_replaceable, read_header
@@ -88,7 +88,8 @@ def _train(train: Sequence[Document], dev: Sequence[Document], seed: int, consol
     if prepared.train.gold is not None:
         share = round(float(prepared.train.gold.mean()), 3)
         settings = settings.model_copy(update={"select": share})
-    return train_prepared(prepared, settings, trackers=[ProgressBar(console, lines=console.is_terminal)])
+    trackers = [ProgressBar(console, lines=console.is_terminal)]
+    return one_label(train_prepared(prepared, settings, trackers=trackers))
 
 
 def _show(

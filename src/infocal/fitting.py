@@ -6,15 +6,22 @@ import datetime
 import hashlib
 import platform
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from infocal.config import Settings
 from infocal.data.corpus import Corpus
 from infocal.data.readers import BadRows
 from infocal.decoding import Decoding, fit_decoding
-from infocal.errors import TrainingError
+from infocal.errors import SettingsError, TrainingError
+from infocal.evaluation.calibration import Temperatures, fit_temperatures
+from infocal.joint import JointRationalizer
 from infocal.rationalizer import Rationalizer
+from infocal.tasks import Classification, Joint, Task
 from infocal.training.preparation import Prepared, build_embedding, prepare
 from infocal.types import Document, Span
 
@@ -23,7 +30,7 @@ if TYPE_CHECKING:
     from infocal.training.loop import Result
     from infocal.training.tracking import Tracker
 
-__all__ = ["StoppedEarlyError", "fit", "resolve_settings", "train_prepared"]
+__all__ = ["StoppedEarlyError", "fit", "one_label", "resolve_settings", "train_prepared"]
 
 
 class StoppedEarlyError(TrainingError):
@@ -75,7 +82,15 @@ def fit(
     )
     for note in prepared.notes:
         tell(note)
-    return train_prepared(prepared, settings, trackers=trackers, checkpoint=checkpoint, resume=resume, tell=tell)
+    model = train_prepared(prepared, settings, trackers=trackers, checkpoint=checkpoint, resume=resume, tell=tell)
+    return one_label(model)
+
+
+def one_label(model: Rationalizer | JointRationalizer) -> Rationalizer:
+    """A model of one label as such."""
+    if isinstance(model, Rationalizer):
+        return model
+    raise SettingsError(f"this needs a model of one label; this one has {', '.join(model.parts)}")
 
 
 def train_prepared(
@@ -86,7 +101,7 @@ def train_prepared(
     checkpoint: Path | None = None,
     resume: bool = False,
     tell: Callable[[str], None] = lambda note: None,
-) -> Rationalizer:
+) -> Rationalizer | JointRationalizer:
     """Train a model on data that is already encoded; arguments as in :func:`fit`."""
     import torch
 
@@ -161,47 +176,56 @@ def _identity(prepared: Prepared, settings: Settings) -> str:
     return digest.hexdigest()
 
 
-def _finish(method: Method, prepared: Prepared, settings: Settings, result: Result) -> Rationalizer:
+def _finish(
+    method: Method, prepared: Prepared, settings: Settings, result: Result
+) -> Rationalizer | JointRationalizer:
+    """The trained model, of one label or of several."""
     from infocal.training.held_out import threshold_texts
-    from infocal.training.inference import token_scores
+    from infocal.training.inference import view_scores
 
     texts = threshold_texts(prepared.dev, prepared.train)
-    decoding = fit_decoding(
-        token_scores(method, texts),
-        texts.offsets,
-        share=settings.select,
-        breaks=texts.sentence_starts(prepared.vocabulary.sentence_ends()),
-    )
-    record: dict[str, Any] = {
-        "data": prepared.summary,
-        "results": _results(method, prepared.dev, decoding),
-        "training": _training(result),
-        "notes": prepared.notes,
+    breaks = texts.sentence_starts(prepared.vocabulary.sentence_ends())
+    method.eval()
+
+    def model(view: Method, task: Task, scores: NDArray[np.float32], dev: Corpus) -> Rationalizer:
+        decoding = fit_decoding(scores, texts.offsets, share=settings.select, breaks=breaks)
+        results, temperatures = _held_out(view, dev, decoding)
+        record = {**facts, "results": results}
+        return Rationalizer(
+            settings, prepared.segmenter, prepared.vocabulary, task, view, decoding, record, temperatures
+        )
+
+    facts = {"data": prepared.summary, "training": _training(result), "notes": prepared.notes}
+    task, dev, scores = prepared.task, prepared.dev, view_scores(method, texts)
+    if isinstance(task, Task):
+        return model(method, task, scores[0], dev)
+    if not isinstance(task, Joint) or dev.targets is None:
+        raise TypeError(f"{task!r} is neither one task nor several with targets")
+    columns = zip(method.views(), task.tasks.items(), scores, dev.targets.T, strict=True)
+    parts = {
+        name: model(view, part, own, replace(dev, targets=part.target_array(column)))
+        for view, (name, part), own, column in columns
     }
-    return Rationalizer(
-        settings,
-        prepared.segmenter,
-        prepared.vocabulary,
-        prepared.task,
-        method.eval(),
-        decoding,
-        record,
-    )
+    results = {name: part.record["results"] for name, part in parts.items()}
+    return JointRationalizer(parts, task, method, {**facts, "results": results})
 
 
-def _results(method: Method, dev: Corpus, decoding: Decoding) -> dict[str, Any]:
+def _held_out(method: Method, dev: Corpus, decoding: Decoding) -> tuple[dict[str, Any], Temperatures]:
     """What the finished model makes of the held-out rows, with the threshold that it will have."""
     from infocal.training.inference import full_text_outputs, outputs, token_scores
 
     if dev.targets is None:
         raise ValueError("the held-out corpus has no targets")
     selected = decoding.select(token_scores(method, dev), dev.offsets)
-    task = method.task
-    return {
-        "guide": task.scores(full_text_outputs(method, dev), dev.targets),
-        "selection": task.scores(outputs(method, dev, selected), dev.targets),
+    task, full, chosen = method.task, full_text_outputs(method, dev), outputs(method, dev, selected)
+    results = {
+        "guide": task.scores(full, dev.targets),
+        "selection": task.scores(chosen, dev.targets),
         "selected": float(selected.mean()),
     }
+    if not method.settings.model.temperature_scaling or not isinstance(task, Classification):
+        return results, Temperatures()
+    return results, fit_temperatures(chosen, full, dev.targets)
 
 
 def _training(result: Result) -> dict[str, Any]:

@@ -265,7 +265,7 @@ class _Fact:
 def _headline(explanation: Explanation) -> _Fact:
     name = value_text(explanation.prediction)
     probability = (explanation.probabilities or {}).get(str(explanation.prediction))
-    return _Fact("", name, "" if probability is None else f"({percent(probability)})")
+    return _Fact(explanation.task or "", name, "" if probability is None else f"({percent(probability)})")
 
 
 def _facts(explanation: Explanation) -> Iterator[_Fact]:

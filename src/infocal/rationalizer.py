@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -17,6 +17,7 @@ from infocal.data.corpus import Corpus, CorpusBuilder
 from infocal.data.readers import BadRows, documents_from
 from infocal.decoding import Decoding
 from infocal.errors import DataError
+from infocal.evaluation.calibration import Temperatures, expected_calibration_error
 from infocal.evaluation.rationales import rationale_scores
 from infocal.tasks import Task
 from infocal.text.segmentation import Segmenter
@@ -27,7 +28,7 @@ from infocal.types import Document, Explanation, Span, merge_spans
 if TYPE_CHECKING:
     from infocal.methods.base import Method
 
-__all__ = ["Rationalizer", "load"]
+__all__ = ["Rationalizer"]
 
 FIRST_CHUNK, CHUNK = 32, 4096
 """Documents held at once while explaining a stream: enough to batch by length, little memory."""
@@ -47,6 +48,7 @@ class Rationalizer:
         method: the network.
         decoding: thresholds fitted on texts, held-out ones among them.
         record: what the model card tells: data, results, notes, versions.
+        temperatures: what outputs are divided by before probabilities are shown; predictions do not change.
     """
 
     settings: Settings
@@ -56,6 +58,7 @@ class Rationalizer:
     method: Method
     decoding: Decoding
     record: dict[str, Any] = field(default_factory=dict)
+    temperatures: Temperatures = field(default_factory=Temperatures)
 
     def predict(
         self,
@@ -81,10 +84,20 @@ class Rationalizer:
     ) -> NDArray[np.float64]:
         """(n, c): class probabilities in the order of ``task.classes``; arguments as in :meth:`explain`."""
         logits = self.decision(texts, decoder=decoder, share=share, span_cost=span_cost)
-        probabilities = self.task.probabilities(logits)
+        probabilities = self.probabilities(logits)
         if probabilities is None:
             raise TypeError("a model of scores has no class probabilities; use predict")
         return probabilities
+
+    def probabilities(self, logits: NDArray[np.float32], *, full_text: bool = False) -> NDArray[np.float64] | None:
+        """(n, c) outputs -> (n, c) probabilities at the model's temperature; None for scores.
+
+        Args:
+            logits: as :meth:`decision` gives them.
+            full_text: whether they were made from the full text.
+        """
+        temperature = self.temperatures.full_text if full_text else self.temperatures.predictor
+        return self.task.probabilities(logits.astype(np.float64) / temperature)
 
     def decision(
         self,
@@ -97,7 +110,7 @@ class Rationalizer:
         """(n, c): the outputs before the softmax or sigmoid, made from the selected words."""
         parts = [
             self._answer(corpus, decoder=decoder, share=share, span_cost=span_cost)[2]
-            for _, corpus in self._chunks(documents_from(texts), BadRows(skip=False), "texts")
+            for _, corpus in self.chunks(documents_from(texts), BadRows(skip=False), "texts")
         ]
         return np.concatenate(parts) if parts else np.zeros((0, self.task.outputs), dtype=np.float32)
 
@@ -138,10 +151,25 @@ class Rationalizer:
         source: str = "texts",
     ) -> Iterator[Explanation]:
         """The same for a stream of documents of any length, in order, a chunk in memory at a time."""
-        for chunk, corpus in self._chunks(documents, bad_rows or BadRows(skip=False), source):
-            scores, selected, logits = self._answer(corpus, decoder=decoder, share=share, span_cost=span_cost)
-            guide = self._full_text(corpus) if full_text else None
-            yield from self._explanations(chunk, corpus, scores, selected, logits, guide, share)
+        for chunk, corpus in self.chunks(documents, bad_rows or BadRows(skip=False), source):
+            yield from self.explain_encoded(
+                chunk, corpus, decoder=decoder, share=share, span_cost=span_cost, full_text=full_text
+            )
+
+    def explain_encoded(
+        self,
+        chunk: Sequence[tuple[Document, list[Span]]],
+        corpus: Corpus,
+        *,
+        decoder: str = "average",
+        share: float | None = None,
+        span_cost: float | None = None,
+        full_text: bool = False,
+    ) -> Iterator[Explanation]:
+        """The same for documents that :meth:`chunks` has encoded."""
+        scores, selected, logits = self._answer(corpus, decoder=decoder, share=share, span_cost=span_cost)
+        guide = self._full_text(corpus) if full_text else None
+        yield from self._explanations(chunk, corpus, scores, selected, logits, guide, share)
 
     def evaluate(
         self,
@@ -156,8 +184,9 @@ class Rationalizer:
         """Score labelled documents.
 
         Returns:
-            ``n``, the task's metrics, ``selected``, ``rationale`` (None without gold spans),
-            ``faithfulness``, ``full_text`` (the guider's own metrics), ``seconds`` and what was chosen.
+            ``n``, the task's metrics, ``selected``, ``rationale`` (None without gold spans), ``faithfulness``
+            (at temperature 1, as trained), ``full_text`` (the guider's own metrics), ``calibration`` (None for
+            scores), ``seconds`` and what was chosen.
         """
         began = time.perf_counter()
         bad_rows = bad_rows or BadRows(skip=False)
@@ -185,6 +214,7 @@ class Rationalizer:
             "rationale": self._rationale(corpus, scores, selected),
             "faithfulness": self.task.faithfulness(logits, full, rest),
             "full_text": self.task.scores(full, targets),
+            "calibration": self._calibration(logits, full, targets),
             "decoder": decoder,
             "requested": self.decoding.share if share is None else share,
             "texts_cut": corpus.cut,
@@ -237,6 +267,20 @@ class Rationalizer:
             return None
         return rationale_scores(selected, corpus.gold, corpus.offsets, annotated=corpus.annotated, scores=scores)
 
+    def _calibration(
+        self, logits: NDArray[np.float32], full: NDArray[np.float32], targets: NDArray[Any]
+    ) -> dict[str, float] | None:
+        """How far the shown probabilities are from how often they are right, and the temperatures they have."""
+        chosen, whole = self.probabilities(logits), self.probabilities(full, full_text=True)
+        if chosen is None or whole is None:
+            return None
+        return {
+            "error": expected_calibration_error(chosen, targets),
+            "full_text_error": expected_calibration_error(whole, targets),
+            "temperature": self.temperatures.predictor,
+            "full_text_temperature": self.temperatures.full_text,
+        }
+
     def encode(self, documents: Iterable[Document], *, bad_rows: BadRows, source: str) -> Corpus:
         """Labelled documents as this model reads them."""
         return encode_labelled(
@@ -252,9 +296,10 @@ class Rationalizer:
     def _builder(self, source: str) -> CorpusBuilder:
         return CorpusBuilder(self.segmenter, max_tokens=self.settings.text.max_tokens, source=source)
 
-    def _chunks(
+    def chunks(
         self, documents: Iterable[Document], bad_rows: BadRows, source: str
     ) -> Iterator[tuple[list[tuple[Document, list[Span]]], Corpus]]:
+        """Some documents at a time, with the spans of their tokens, and encoded as this model reads them."""
         stream, size = iter(documents), FIRST_CHUNK  # small at first: who pipes lines in wants to see answers
         while chunk := list(islice(stream, size)):
             size = min(2 * size, CHUNK)
@@ -279,7 +324,7 @@ class Rationalizer:
         share: float | None,
     ) -> Iterator[Explanation]:
         predictions = self.task.decode(logits)
-        probabilities = self.task.probabilities(logits)
+        probabilities = self.probabilities(logits)
         guesses = self.task.decode(guide) if guide is not None else [None] * len(chunk)
         odds = np.clip(scores.astype(np.float64) - self.decoding.threshold_for(share), -60, 60)
         token_probabilities = (1 / (1 + np.exp(-odds))).tolist()
@@ -307,15 +352,3 @@ class Rationalizer:
         names: Sequence[str] = self.task.to_json()["classes"]
         order = np.argsort(-probabilities, kind="stable")
         return {names[index]: float(probabilities[index]) for index in order}
-
-
-def load(path: str | Path, *, segmenter: Callable[[str], Iterable[Span]] | None = None) -> Rationalizer:
-    """Load a saved model; nothing in the folder is executed.
-
-    Args:
-        path: the folder that :meth:`Rationalizer.save` or ``infocal train`` wrote.
-        segmenter: the callable of a model that was trained with one of the user's own.
-    """
-    from infocal.storage import load_model
-
-    return Rationalizer(**load_model(Path(path), segmenter=segmenter))

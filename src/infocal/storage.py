@@ -6,7 +6,8 @@ import contextlib
 import json
 import math
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +15,9 @@ from infocal.card import model_card
 from infocal.config import Settings
 from infocal.decoding import Decoding, ScoredTexts
 from infocal.errors import InfocalError, ModelError, SettingsError
+from infocal.evaluation.calibration import Temperatures
 from infocal.files import atomic_folder, left_over_from, recover, sha256_of, write_bytes, write_text
-from infocal.tasks import task_from_json
+from infocal.tasks import Joint, goal_from_json
 from infocal.text.segmentation import resolve_segmenter, segmenter_named
 from infocal.text.vocabulary import Vocabulary
 from infocal.types import Span
@@ -23,16 +25,17 @@ from infocal.types import Span
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from infocal.joint import JointRationalizer
     from infocal.methods.base import Method
     from infocal.rationalizer import Rationalizer
-    from infocal.tasks import Task
+    from infocal.tasks import Goal
 
 __all__ = ["FORMAT", "check_replaceable", "count_parameters", "load_model", "read_header", "save_model"]
 
-FORMAT = 3
+FORMAT = 4
 """Raised whenever models saved before cannot be read as they were meant."""
 HEADER, WEIGHTS, VOCABULARY, CARD = "model.json", "weights.safetensors", "vocabulary.json", "README.md"
-SCORED = "scored.safetensors"
+SCORED, ARRAYS = "scored.safetensors", ("scores", "offsets", "breaks")
 METRICS, SETTINGS, CHECKPOINT, CURVES = "metrics.jsonl", "settings.yaml", "checkpoint.safetensors", "tensorboard"
 RUN = (METRICS, SETTINGS, CHECKPOINT, CURVES)
 """What a training run leaves in the folder."""
@@ -40,7 +43,7 @@ OWN = frozenset({HEADER, WEIGHTS, VOCABULARY, SCORED, CARD, *RUN})
 """All that a model's folder may hold."""
 
 
-def save_model(model: Rationalizer, path: Path, *, keep_run: bool = False) -> None:
+def save_model(model: Rationalizer | JointRationalizer, path: Path, *, keep_run: bool = False) -> None:
     """Write the folder in one step.
 
     Args:
@@ -52,9 +55,10 @@ def save_model(model: Rationalizer, path: Path, *, keep_run: bool = False) -> No
 
     check_replaceable(path)
     path = path.resolve()
+    parts: Mapping[str, Rationalizer] = getattr(model, "parts", {"": model})
     with atomic_folder(path) as folder:
         write_bytes(folder / WEIGHTS, save(_tensors(model.method)))
-        write_bytes(folder / SCORED, _scored(model.decoding.texts))
+        write_bytes(folder / SCORED, _scored(parts))
         write_text(folder / VOCABULARY, json.dumps(model.vocabulary.to_json(), ensure_ascii=False))
         write_text(folder / CARD, model_card(model))
         for name in RUN if keep_run else ():
@@ -64,7 +68,7 @@ def save_model(model: Rationalizer, path: Path, *, keep_run: bool = False) -> No
             "segmenter": model.segmenter.name,
             "settings": model.settings.model_dump(),
             "task": model.task.to_json(),
-            "decoding": model.decoding.to_json(),
+            "parts": {name: _part_header(part) for name, part in parts.items()},
             "record": model.record,
             "files": {name: sha256_of(folder / name) for name in (WEIGHTS, VOCABULARY, SCORED)},
         }
@@ -138,13 +142,16 @@ def read_header(path: Path) -> dict[str, Any]:
 
 
 def load_model(path: Path, *, segmenter: Callable[[str], Iterable[Span]] | None = None) -> dict[str, Any]:
-    """Read a folder into the fields of a Rationalizer; ModelError says what is wrong with the folder."""
+    """Read a folder: the fields that all parts of a model share, and ``parts``, each part's own.
+
+    A model of one label has one part without a name. ModelError says what is wrong with the folder.
+    """
     header = read_header(path)
     try:
         settings = Settings.parse(header["settings"])
-        task = task_from_json(header["task"])
+        task = goal_from_json(header["task"])
         vocabulary = Vocabulary.from_json(json.loads((path / VOCABULARY).read_text(encoding="utf-8")))
-        decoding = Decoding.from_json(header["decoding"], _read_scored(path / SCORED))
+        parts = _read_parts(header["parts"], task, path / SCORED)
         method = _load_method(path / WEIGHTS, settings, task)
     except ModelError:
         raise
@@ -157,7 +164,7 @@ def load_model(path: Path, *, segmenter: Callable[[str], Iterable[Span]] | None 
         "vocabulary": vocabulary,
         "task": task,
         "method": method,
-        "decoding": decoding,
+        "parts": parts,
         "record": header.get("record", {}),
     }
 
@@ -168,23 +175,40 @@ def _tensors(method: Method) -> dict[str, Tensor]:
     return {name: tensor.detach().contiguous() for name, tensor in named.items()}
 
 
-def _scored(texts: ScoredTexts) -> bytes:
+def _part_header(part: Rationalizer) -> dict[str, Any]:
+    """What is a label's own in plain values."""
+    return {"decoding": part.decoding.to_json(), "temperatures": asdict(part.temperatures)}
+
+
+def _scored(parts: Mapping[str, Rationalizer]) -> bytes:
     from safetensors.numpy import save
 
-    return save({"scores": texts.scores, "offsets": texts.offsets, "breaks": texts.breaks})
+    texts = [part.decoding.texts for part in parts.values()]
+    return save({f"{place}.{name}": getattr(one, name) for place, one in enumerate(texts) for name in ARRAYS})
 
 
-def _read_scored(path: Path) -> ScoredTexts:
+def _read_parts(headers: Mapping[str, Any], task: Goal, path: Path) -> dict[str, dict[str, Any]]:
+    """Part -> the fields that are its own."""
     from safetensors import SafetensorError
     from safetensors.numpy import load_file
 
+    if list(headers) != (list(task.tasks) if isinstance(task, Joint) else [""]):
+        raise ModelError(f"the model's parts are {list(headers)}, which its task does not have")
     try:
-        return ScoredTexts(**load_file(path))
-    except SafetensorError as error:
+        arrays = load_file(path)
+        texts = [ScoredTexts(*(arrays[f"{place}.{name}"] for name in ARRAYS)) for place in range(len(headers))]
+    except (SafetensorError, KeyError) as error:
         raise ModelError(f"{path} is damaged ({error}); copy the whole folder again") from None
+    return {
+        name: {
+            "decoding": Decoding.from_json(header["decoding"], scored),
+            "temperatures": Temperatures(**header.get("temperatures", {})),
+        }
+        for (name, header), scored in zip(headers.items(), texts, strict=True)
+    }
 
 
-def _load_method(path: Path, settings: Settings, task: Task) -> Method:
+def _load_method(path: Path, settings: Settings, task: Goal) -> Method:
     import torch
     from safetensors.torch import load_file
 

@@ -179,6 +179,7 @@ class Explanation:
         label: the true label where it is known.
         gold: the human's spans where they are known.
         line: where the text stands in its source, where that is known.
+        task: which of several labels this is about; None in a model of one.
     """
 
     text: str
@@ -194,6 +195,7 @@ class Explanation:
     label: str | float | None = None
     gold: tuple[Span, ...] | None = None
     line: int | None = None
+    task: str | None = None
 
     @property
     def rationale(self) -> tuple[str, ...]:
@@ -222,6 +224,8 @@ class Explanation:
             "truncated": self.truncated,
             "full_text_prediction": self.full_text_prediction,
         }
+        if self.task is not None:
+            record = {"task": self.task, **record}
         if self.line is not None:
             record["line"] = self.line
         if self.label is not None:

@@ -16,7 +16,7 @@ from infocal.data.toy import toy_reviews, toy_scores, write_toy
 from infocal.decoding import DECODERS
 from infocal.evaluation.decoding import run_statistics
 from infocal.fitting import fit
-from infocal.rationalizer import load
+from infocal.loading import load_one as load
 from infocal.types import Document
 
 TINY = {

@@ -11,13 +11,13 @@ from infocal.data.readers import BadRows
 from infocal.errors import SettingsError
 from infocal.evaluation.decoding import select_share
 from infocal.fitting import fit
+from infocal.loading import load_one as load
 from infocal.losses.classwise import doubt, share_gap
 from infocal.losses.imitating import answer_cross_entropy, answer_error
 from infocal.methods import build_method
 from infocal.methods.base import Conditions
 from infocal.nn.embedding import TokenEmbedding
 from infocal.nn.gates import straight_through, subset_gumbel, subset_sizes
-from infocal.rationalizer import load
 from infocal.tasks import Classification
 from infocal.training.loop import Trainer
 from infocal.training.preparation import build_embedding, prepare

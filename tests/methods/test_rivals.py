@@ -12,11 +12,11 @@ from infocal.data.readers import BadRows
 from infocal.data.toy import toy_reviews, toy_scores
 from infocal.errors import SettingsError
 from infocal.fitting import fit
+from infocal.loading import load_one as load
 from infocal.losses.sparsity import boundaries
 from infocal.methods import build_method
 from infocal.methods.base import Conditions
 from infocal.nn.embedding import TokenEmbedding
-from infocal.rationalizer import load
 from infocal.tasks import Classification
 from infocal.training.loop import Trainer
 from infocal.training.preparation import build_embedding, prepare

@@ -13,11 +13,13 @@ from infocal.cli.options import FILE, Columns, columns, decoding, examples, skip
 from infocal.cli.output import Voice
 
 if TYPE_CHECKING:
+    from infocal.joint import JointRationalizer
     from infocal.rationalizer import Rationalizer
     from infocal.report import Table
 
 __all__ = ["both_sides", "evaluate"]
 
+BOTH_SIDES = ("", "selected words", "full text")
 NAMES = {
     "accuracy": "accuracy",
     "macro_precision": "macro precision",
@@ -65,7 +67,8 @@ def evaluate(
     """
     from infocal.data.encoded import is_encoded
     from infocal.data.readers import BadRows
-    from infocal.rationalizer import load
+    from infocal.joint import JointRationalizer
+    from infocal.loading import load
 
     bad_rows = BadRows(skip=skip_bad)
     trained = load(model)
@@ -74,20 +77,35 @@ def evaluate(
         return
     if part is not None:
         raise click.UsageError("--part is for encoded corpora; DATA is a file")
+    if isinstance(trained, JointRationalizer):
+        raise click.UsageError("a model of several labels is scored on an encoded corpus; DATA is a file")
     figures = trained.evaluate(columns.read(data, bad_rows), bad_rows=bad_rows, source=str(data), **choice)
     _deliver(figures, json_out, bad_rows.summary())
 
 
 def _encoded_figures(
-    trained: Rationalizer, data: Path, columns: Columns, part: str, choice: Mapping[str, Any]
+    trained: Rationalizer | JointRationalizer,
+    data: Path,
+    columns: Columns,
+    part: str,
+    choice: Mapping[str, Any],
 ) -> dict[str, Any]:
     from infocal.data.encoded import EncodedFolder
     from infocal.errors import DataError
+    from infocal.tasks import Joint
 
     folder = EncodedFolder.open(data)
-    label = columns.label or trained.record["data"].get("columns", {}).get("label", "label")
-    classes = trained.task.to_json().get("classes")
-    if folder.vocabulary != trained.vocabulary or list(folder.classes(label)) != classes:
+    task = trained.task
+    if isinstance(task, Joint):
+        if columns.labels and set(columns.labels) != set(task.tasks):
+            raise click.UsageError(f"the model's labels are {', '.join(task.tasks)}; leave --label out")
+        label: str | list[str] = list(task.tasks)
+        labels = dict(task.tasks)
+    else:
+        label = columns.label or trained.record["data"].get("columns", {}).get("label", "label")
+        labels = {str(label): task}
+    same = all(list(folder.classes(name)) == one.to_json().get("classes") for name, one in labels.items())
+    if folder.vocabulary != trained.vocabulary or not same:
         found = "the encoded corpus has another vocabulary, or other classes, than the model"
         raise DataError(found, allowed="the folder it was trained on, or a file of texts", source=str(data))
     return trained.evaluate_corpus(folder.part(part, label), **choice)
@@ -103,17 +121,20 @@ def _deliver(figures: Mapping[str, Any], json_out: str | None, note: str | None)
     if json_out == "-":
         click.echo(source.encode("utf-8"))
         return
-    for table in _tables(figures):
-        voice.result.print(table)
-    voice.say(_closing(figures))
+    for name, part in figures.get("tasks", {"": figures}).items():
+        for table in _tables(part, f"{name}: " if name else ""):
+            voice.result.print(table)
+        voice.say(_closing(part))
     if json_out is not None:
         write_text(json_out, source + "\n")
 
 
-def _tables(figures: Mapping[str, Any]) -> Iterator[Table]:
+def _tables(figures: Mapping[str, Any], prefix: str) -> Iterator[Table]:
     from infocal.report import Table
 
-    yield both_sides(f"Predictions on {figures['n']:,} rows", figures, figures["full_text"])
+    yield both_sides(f"{prefix}Predictions on {figures['n']:,} rows", figures, figures["full_text"])
+    if figures["calibration"] is not None:
+        yield _probabilities(figures["calibration"])
     if figures["rationale"] is not None:
         scores = figures["rationale"]
         rows = [(title, scores[name]) for name, title in RATIONALE_NAMES.items() if name in scores]
@@ -124,6 +145,16 @@ def _tables(figures: Mapping[str, Any]) -> Iterator[Table]:
         ("change without them (comprehensiveness, large is good)", faithfulness["comprehensiveness"]),
     ]
     yield Table("Does the prediction hang on the selected words?", ("", "value"), rows)
+
+
+def _probabilities(calibration: Mapping[str, float]) -> Table:
+    from infocal.report import Table
+
+    rows = [
+        ("calibration error (small is good)", calibration["error"], calibration["full_text_error"]),
+        ("temperature", calibration["temperature"], calibration["full_text_temperature"]),
+    ]
+    return Table("Do the probabilities say how often they are right?", BOTH_SIDES, rows)
 
 
 def _closing(figures: Mapping[str, Any]) -> str:
@@ -142,4 +173,4 @@ def both_sides(title: str, selection: Mapping[str, Any], full: Mapping[str, Any]
     from infocal.report import Table
 
     rows = [(shown, selection[name], full[name]) for name, shown in NAMES.items() if name in full]
-    return Table(title, ("", "selected words", "full text"), rows)
+    return Table(title, BOTH_SIDES, rows)

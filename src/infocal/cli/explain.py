@@ -70,7 +70,7 @@ def explain(
     _check_source(texts, source)
     style = style or _style_of(out)
     from infocal.data.readers import BadRows
-    from infocal.rationalizer import load
+    from infocal.loading import load
 
     bad_rows, place = BadRows(skip=skip_bad), "TEXT" if texts else str(source or "stdin")
     documents = islice(_documents(texts, source, bad_rows, columns), limit)

@@ -54,7 +54,7 @@ def _card(model: Path) -> str:
         return (model / CARD).read_text(encoding="utf-8")
     except FileNotFoundError:
         from infocal.card import model_card
-        from infocal.rationalizer import load
+        from infocal.loading import load
 
         return model_card(load(model))
 

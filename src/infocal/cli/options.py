@@ -31,11 +31,21 @@ FILE = click.Path(path_type=Path)
 
 @dataclass(frozen=True, kw_only=True)
 class Columns:
-    """Which columns the user named; None where the usual name serves, an empty rationale where none is read."""
+    """Which columns the user named; None where the usual name serves, an empty rationale where none is read.
+
+    Several labels are predicted at once.
+    """
 
     text: str | None = None
-    label: str | None = None
+    labels: tuple[str, ...] = ()
     rationale: str | None = None
+
+    @property
+    def label(self) -> str | None:
+        """The one label."""
+        if len(self.labels) > 1:
+            raise click.UsageError("several --label are for encoded corpora (`infocal prepare`); name one")
+        return self.labels[0] if self.labels else None
 
     def read(self, path: Path, bad_rows: BadRows, *, require_label: bool = True) -> Iterator[Document]:
         """The documents of a file; a column that the user named must be there."""
@@ -62,12 +72,13 @@ def columns(verb: Verb) -> Verb:
     """Add --text, --label and --rationale, which the verb gets as ``columns``."""
 
     @wraps(verb)
-    def wrapped(*, text: str | None, label: str | None, rationale: str | None, **rest: Any) -> Any:
-        return verb(columns=Columns(text=text, label=label, rationale=rationale), **rest)
+    def wrapped(*, text: str | None, labels: tuple[str, ...], rationale: str | None, **rest: Any) -> Any:
+        return verb(columns=Columns(text=text, labels=tuple(dict.fromkeys(labels)), rationale=rationale), **rest)
 
     what = "Column of the human's evidence, lists of [start, end]; '' reads none  [default: rationale, if there]"
     wrapped = click.option("--rationale", metavar="NAME", help=what)(wrapped)
-    wrapped = click.option("--label", metavar="NAME", help="Column of the label  [default: label]")(wrapped)
+    what = "Column of the label; several of an encoded corpus are predicted together  [default: label]"
+    wrapped = click.option("--label", "labels", multiple=True, metavar="NAME", help=what)(wrapped)
     what = "Column of the text; a.b reaches into nested JSON  [default: text]"
     return click.option("--text", metavar="NAME", help=what)(wrapped)
 

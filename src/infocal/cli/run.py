@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
@@ -20,12 +20,15 @@ from infocal.markup import show
 
 if TYPE_CHECKING:
     from infocal.config import Settings
+    from infocal.joint import JointRationalizer
     from infocal.rationalizer import Rationalizer
     from infocal.training.preparation import Prepared
     from infocal.training.tracking import Tracker
     from infocal.types import Document
 
 __all__ = ["Request", "run"]
+
+Model: TypeAlias = "Rationalizer | JointRationalizer"
 
 EXAMPLES = 3
 LONGEST_EXAMPLE = 1200
@@ -137,9 +140,10 @@ def _prepare(request: Request, settings: Settings, voice: Voice) -> Prepared:
             dev_source=str(request.dev),
             from_text=format_of(request.data) in (".csv", ".tsv"),
         )
+    labels = request.columns.labels
     prepared.summary["columns"] = {
         "text": request.columns.text or "text",
-        "label": request.columns.label or "label",
+        "label": list(labels) if len(labels) > 1 else request.columns.label or "label",
     }
     annotated = prepared.summary["annotated_rows"]
     if settings.loss.rationale_supervision and not annotated:
@@ -167,10 +171,11 @@ def _open_encoded(request: Request, settings: Settings) -> Prepared:
     ):
         if given:
             raise SettingsError(f"{request.data} is an encoded corpus; {option} cannot be used with it")
-    return open_encoded(request.data, request.columns.label or "label", settings)
+    labels = request.columns.labels
+    return open_encoded(request.data, labels if len(labels) > 1 else request.columns.label or "label", settings)
 
 
-def _train(request: Request, settings: Settings, prepared: Prepared, voice: Voice) -> Rationalizer:
+def _train(request: Request, settings: Settings, prepared: Prepared, voice: Voice) -> Model:
     from infocal.files import write_text
     from infocal.fitting import resolve_settings, train_prepared
     from infocal.storage import CHECKPOINT, SETTINGS
@@ -200,7 +205,7 @@ def _trackers(request: Request, voice: Voice) -> list[Tracker]:
     return trackers
 
 
-def _save(model: Rationalizer, out: Path, *, keep_checkpoint: bool) -> None:
+def _save(model: Model, out: Path, *, keep_checkpoint: bool) -> None:
     from infocal.storage import CHECKPOINT, save_model
 
     save_model(model, out, keep_run=True)
@@ -208,13 +213,17 @@ def _save(model: Rationalizer, out: Path, *, keep_checkpoint: bool) -> None:
         (out / CHECKPOINT).unlink(missing_ok=True)
 
 
-def _report(request: Request, model: Rationalizer, prepared: Prepared, voice: Voice) -> None:
+def _report(request: Request, model: Model, prepared: Prepared, voice: Voice) -> None:
+    from infocal.tasks import Joint
+
     size = sum(path.stat().st_size for path in request.out.iterdir() if path.is_file())
     seconds = model.record["training"]["seconds"]
     voice.say(f"Model saved in {request.out} ({human_size(size)}, {seconds:.0f} s of training).", "bold")
     results = model.record["results"]
-    if results:
-        _held_out_figures(results, len(prepared.dev), voice)
+    parts = results if isinstance(prepared.task, Joint) else {"": results}
+    for name, figures in parts.items():
+        if figures:
+            _held_out_figures(name, figures, len(prepared.dev), voice)
     examples = list(islice(_examples(request, prepared), EXAMPLES))
     if examples:
         voice.say("\nSome held-out rows, with the words each prediction was made from:\n")
@@ -226,11 +235,11 @@ def _report(request: Request, model: Rationalizer, prepared: Prepared, voice: Vo
     voice.say(f"infocal explain {folder} 'a text of yours'")
 
 
-def _held_out_figures(results: dict[str, Any], rows: int, voice: Voice) -> None:
+def _held_out_figures(name: str, results: dict[str, Any], rows: int, voice: Voice) -> None:
     from infocal.cli.evaluate import both_sides
     from infocal.markup import percent
 
-    title = f"{rows:,} held-out rows"
+    title = f"{f'{name}: ' if name else ''}{rows:,} held-out rows"
     voice.result.print(both_sides(title, results["selection"], results["guide"]))
     voice.say(f"Words selected: {percent(results['selected'])}")
 

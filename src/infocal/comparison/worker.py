@@ -151,14 +151,14 @@ def run_job(job: Job) -> dict[str, Any]:
 
     from infocal.comparison.ngram import BigramModel
     from infocal.comparison.scoring import Trial
-    from infocal.fitting import train_prepared
+    from infocal.fitting import one_label, train_prepared
 
     torch.set_num_threads(job.threads)
     settings, sources, bad_rows = job.run.settings, job.sources, BadRows(skip=job.sources.skip_bad)
     prepared = sources.prepare(settings, bad_rows)
     rounds = Rounds(prepared.dev, settings.select)
     began, processor = time.perf_counter(), time.process_time()
-    model = train_prepared(prepared, settings, trackers=[rounds])
+    model = one_label(train_prepared(prepared, settings, trackers=[rounds]))
     seconds = {
         "training": round(time.perf_counter() - began - rounds.seconds, 2),
         "processor": round(time.process_time() - processor - rounds.processor, 2),

@@ -132,9 +132,11 @@ class EncodedFolder:
             )
         return tuple(labels[label])
 
-    def part(self, name: str, label: str) -> Corpus:
-        """The documents of a part with one of the labels as targets; tokens stay on disk."""
-        self.classes(label)
+    def part(self, name: str, label: str | Sequence[str]) -> Corpus:
+        """The documents of a part with one label as targets (n,), or several (n, k); tokens stay on disk."""
+        labels = [label] if isinstance(label, str) else list(label)
+        for one in labels:
+            self.classes(one)
         parts: Mapping[str, Any] = self.manifest["parts"]
         if name not in parts:
             found = f"there is no part {shown(name)}; there are {shown_list(list(parts))}"
@@ -143,11 +145,12 @@ class EncodedFolder:
         lengths = [np.diff(batch.column("ids").offsets.to_numpy()) for batch in batches]
         offsets = np.concatenate([[0], *lengths]).astype(np.int64)
         np.cumsum(offsets, out=offsets)
+        columns = [_joined([batch.column(one) for batch in batches], np.int64) for one in labels]
         return Corpus(
             ids=Pieces([batch.column("ids").values.to_numpy() for batch in batches]),
             offsets=offsets,
             lines=_joined([batch.column("line") for batch in batches], np.int32),
-            targets=_joined([batch.column(label) for batch in batches], np.int64),
+            targets=columns[0] if isinstance(label, str) else np.stack(columns, axis=1),
             cut=int(parts[name]["cut"]),
         )
 

@@ -21,7 +21,8 @@ from infocal.decoding import DECODERS
 from infocal.errors import ModelError, SettingsError
 from infocal.estimators.inputs import column, listed, pair, value_errors
 from infocal.fitting import StoppedEarlyError, fit
-from infocal.rationalizer import Rationalizer, load
+from infocal.loading import load_one
+from infocal.rationalizer import Rationalizer
 from infocal.text.segmentation import CustomSegmenter
 from infocal.text.sources import shown, shown_list
 from infocal.types import Explanation, Span
@@ -128,7 +129,7 @@ class RationaleEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             path: the model's folder.
             segmenter: the function of a model that was trained with one of the user's own.
         """
-        return cls.from_model(load(path, segmenter=segmenter))
+        return cls.from_model(load_one(path, segmenter=segmenter))
 
     @classmethod
     def from_model(cls, model: Rationalizer) -> Self:

@@ -17,7 +17,7 @@ from infocal.config import Settings, load_settings
 from infocal.data.labels import number
 from infocal.errors import DataError, SettingsError
 from infocal.files import write_text
-from infocal.rationalizer import load
+from infocal.loading import load_one
 from infocal.reproduce.cases import Case, Reading, choose_cases
 from infocal.reproduce.reviews import Reviews, aligned
 from infocal.reproduce.runs import MODEL, is_finished, read_rounds, train_run
@@ -191,7 +191,7 @@ def reproduce_beer(
             prepared = data.prepared(settings)
             notes += [note for note in (f"{aspect}: {note}" for note in prepared.notes) if note not in notes]
             train_run(folder, prepared, settings, corpora=data.corpora(settings), trackers=trackers())
-        model = load(folder / MODEL)
+        model = load_one(folder / MODEL)
         results.append(
             score_model(
                 model,

@@ -36,6 +36,10 @@ class Goal(ABC):
         """What a loss of 1 is in the plain loss: the loss of a guess that knows nothing."""
 
     @abstractmethod
+    def encode(self, label: object, *, source: str | None = None, line: int | None = None) -> float | list[float]:
+        """A user's label as what the loss reads, a number for each task; DataError where it cannot be."""
+
+    @abstractmethod
     def with_priors(self, targets: Array) -> Self:
         """The same goal, knowing how frequent each class is in the training targets (n,)."""
 

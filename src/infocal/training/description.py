@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from infocal.data.corpus import Corpus
 from infocal.data.records import BadRows
-from infocal.tasks import Classification, Task
+from infocal.tasks import Classification, Goal, Joint
 from infocal.text.segmentation import Segmenter
 from infocal.text.vectors import Vectors
 from infocal.text.vocabulary import Vocabulary
@@ -78,7 +79,7 @@ def notes_of(
 def summary_of(
     train: Corpus,
     dev: Corpus,
-    task: Task,
+    task: Goal,
     vocabulary: Vocabulary,
     vectors: Vectors | None,
     segmenter: Segmenter,
@@ -100,11 +101,18 @@ def summary_of(
         "unknown_tokens": float(counts[1 : 1 + vocabulary.unknown_buckets].sum() / counts.sum()),
         "annotated_rows": 0 if train.annotated is None else int(train.annotated.sum()),
     }
-    if isinstance(task, Classification):
-        found = Counter(train.targets.tolist())
-        summary["classes"] = {name: found[index] for index, name in enumerate(task.classes)}
+    if isinstance(task, Joint):
+        columns = zip(task.tasks.items(), train.targets.T, strict=True)
+        summary["labels"] = {name: _labels_of(part, column) for (name, part), column in columns}
     else:
-        summary["scores"] = task.to_json()
+        summary |= _labels_of(task, train.targets)
     if vectors is not None:
         summary[COVERED] = float(counts[vocabulary.ids(vectors.words)].sum() / counts.sum())
     return summary
+
+
+def _labels_of(task: Goal, targets: NDArray[Any]) -> dict[str, Any]:
+    if isinstance(task, Classification):
+        found = Counter(targets.tolist())
+        return {"classes": {name: found[index] for index, name in enumerate(task.classes)}}
+    return {"scores": task.to_json()}

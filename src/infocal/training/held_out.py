@@ -12,7 +12,7 @@ from torch import Tensor
 from infocal.data.corpus import Corpus
 from infocal.evaluation.decoding import fit_threshold, least_share, select_above, select_average
 from infocal.evaluation.rationales import rationale_scores
-from infocal.training.inference import full_text_outputs, outputs, token_scores
+from infocal.training.inference import full_text_outputs, outputs, token_scores, view_scores
 
 if TYPE_CHECKING:
     from infocal.methods.base import Method, Phase
@@ -94,7 +94,8 @@ class HeldOut:
         judged = guide
         if phase != "warm_up" and self.method.selects:
             views = self.method.views()
-            masks = [select_average(token_scores(v, corpus), corpus.offsets, share=self.share) for v in views]
+            scores = view_scores(self.method, corpus)
+            masks = [select_average(values, corpus.offsets, share=self.share) for values in scores]
             chosen = np.hstack([outputs(view, corpus, mask) for view, mask in zip(views, masks, strict=True)])
             figures |= {"selection": task.scores(chosen, corpus.targets), "selected": float(np.mean(masks))}
             judged = guide if self.method.judged_by_full_text else chosen
@@ -106,20 +107,23 @@ class HeldOut:
 
         (k, b, t) for a method of k views.
         """
-        least, views = least_share(self.share), self.method.views()
+        least = least_share(self.share)
         if not self._thresholds:
             self._thresholds = [
-                fit_threshold(token_scores(view, self.texts), self.texts.offsets, share=self.share, least=least)
-                for view in views
+                fit_threshold(scores, self.texts.offsets, share=self.share, least=least)
+                for scores in view_scores(self.method, self.texts)
             ]
         offsets = np.concatenate(([0], np.cumsum(batch.mask.sum(dim=1).numpy())))
         training = self.method.training
-        self.method.eval()
-        masks = []
-        for view, threshold in zip(views, self._thresholds, strict=True):
-            values = view.decoding_scores(batch)[batch.mask].numpy()
-            mask = torch.zeros_like(batch.mask)
-            mask[batch.mask] = torch.from_numpy(select_above(values, offsets, threshold=threshold, least=least))
-            masks.append(mask)
+        values = self.method.eval().decoding_scores(batch).reshape(-1, *batch.mask.shape)[:, batch.mask]
         self.method.train(training)
-        return masks[0] if len(masks) == 1 else torch.stack(masks)
+        masks = torch.zeros(len(values), *batch.mask.shape, dtype=torch.bool)
+        masks[:, batch.mask] = torch.from_numpy(
+            np.stack(
+                [
+                    select_above(scores, offsets, threshold=threshold, least=least)
+                    for scores, threshold in zip(values.numpy(), self._thresholds, strict=True)
+                ]
+            )
+        )
+        return masks[0] if len(masks) == 1 else masks

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from infocal.methods.base import Method
     from infocal.types import Batch
 
-__all__ = ["full_text_outputs", "outputs", "token_scores"]
+__all__ = ["full_text_outputs", "outputs", "token_scores", "view_scores"]
 
 BATCH_TOKENS = 8192
 BATCH_DOCUMENTS = 512
@@ -44,12 +44,18 @@ def _batches(corpus: Corpus) -> Iterator[tuple[NDArray[np.int64], Batch]]:
 
 def token_scores(method: Method, corpus: Corpus) -> NDArray[np.float32]:
     """What decoders cut: a score of every token of the corpus, (total,)."""
-    scores = np.empty(len(corpus.ids), dtype=np.float32)
+    scores: NDArray[np.float32] = view_scores(method, corpus)[0]
+    return scores
+
+
+def view_scores(method: Method, corpus: Corpus) -> NDArray[np.float32]:
+    """(k, total): the same for each of a method's views, every text read once."""
+    scores = np.empty((len(method.views()), len(corpus.ids)), dtype=np.float32)
     with _inference(method):
         for rows, batch in _batches(corpus):
-            values = method.decoding_scores(batch).numpy()
             mask = batch.mask.numpy()
-            scores[_places(corpus, rows, mask)] = values[mask]
+            values = method.decoding_scores(batch).numpy().reshape(-1, *mask.shape)
+            scores[:, _places(corpus, rows, mask)] = values[:, mask]
     return scores
 
 

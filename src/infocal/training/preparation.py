@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -17,7 +17,7 @@ from infocal.data.labels import class_name, infer_task, mostly_numbers, number
 from infocal.data.readers import BadRows
 from infocal.data.split import check_classes, split_rows
 from infocal.errors import DataError
-from infocal.tasks import Classification, Task, fit_task
+from infocal.tasks import Classification, Goal, Joint, fit_task
 from infocal.text.segmentation import Segmenter, resolve_segmenter, segmenter_named
 from infocal.text.vectors import Vectors, read_vectors
 from infocal.text.vocabulary import Vocabulary
@@ -53,7 +53,7 @@ class Prepared:
     segmenter: Segmenter
     vocabulary: Vocabulary
     vectors: Vectors | None
-    task: Task
+    task: Goal
     train: Corpus
     dev: Corpus
     summary: dict[str, Any]
@@ -133,12 +133,12 @@ def prepare(
     return Prepared(cut, vocabulary, vectors, task, train, dev, summary, notes)
 
 
-def open_encoded(path: str | Path, label: str, settings: Settings) -> Prepared:
+def open_encoded(path: str | Path, label: str | Sequence[str], settings: Settings) -> Prepared:
     """What a run reads, from a folder that `infocal prepare` wrote; its part valid is held out.
 
     Args:
         path: the folder.
-        label: which of its labels to predict.
+        label: which of its labels to predict, one or several at once.
         settings: of the run; its segmenter and vocabulary are the folder's.
 
     Raises:
@@ -146,7 +146,7 @@ def open_encoded(path: str | Path, label: str, settings: Settings) -> Prepared:
     """
     folder = EncodedFolder.open(path)
     train, dev = folder.part("train", label), folder.part("valid", label)
-    task = Classification(folder.classes(label)).with_priors(np.asarray(train.targets))
+    task = _encoded_goal(folder, label).with_priors(np.asarray(train.targets))
     cut = segmenter_named(folder.manifest["segmenter"])
     vectors = None
     if settings.text.vectors is not None:
@@ -167,12 +167,18 @@ def open_encoded(path: str | Path, label: str, settings: Settings) -> Prepared:
     return Prepared(cut, folder.vocabulary, vectors, task, train, dev, summary, notes, max_tokens)
 
 
+def _encoded_goal(folder: EncodedFolder, label: str | Sequence[str]) -> Goal:
+    if isinstance(label, str):
+        return Classification(folder.classes(label))
+    return Joint({name: Classification(folder.classes(name)) for name in label})
+
+
 def encode_labelled(
     documents: Iterable[Document],
     *,
     segmenter: Segmenter,
     vocabulary: Vocabulary,
-    task: Task,
+    task: Goal,
     max_tokens: int,
     source: str,
     bad_rows: BadRows,
@@ -183,7 +189,7 @@ def encode_labelled(
         DataError: no row can be used, or one cannot and ``bad_rows`` does not skip it.
     """
     builder = CorpusBuilder(segmenter, max_tokens=max_tokens, source=source)
-    targets: list[float] = []
+    targets: list[float | list[float]] = []
     for document in documents:
         try:
             target = task.encode(document.label, source=source, line=document.line)

@@ -1,0 +1,110 @@
+"""A model of several labels: one network, and for each label a prediction with words of its own."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from infocal.data.readers import BadRows, documents_from
+from infocal.rationalizer import Rationalizer
+from infocal.tasks import Joint
+
+if TYPE_CHECKING:
+    from infocal.config import Settings
+    from infocal.data.corpus import Corpus
+    from infocal.methods.base import Method
+    from infocal.text.segmentation import Segmenter
+    from infocal.text.vocabulary import Vocabulary
+    from infocal.types import Document, Explanation
+
+__all__ = ["JointRationalizer"]
+
+
+@dataclass(frozen=True)
+class JointRationalizer:
+    """A model that predicts several labels of a text, each from the words that it shows for it.
+
+    Attributes:
+        parts: label -> a model of that label alone; all of them share one network.
+        task: what is predicted.
+        method: the whole network.
+        record: what the model card tells.
+    """
+
+    parts: Mapping[str, Rationalizer]
+    task: Joint
+    method: Method
+    record: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def settings(self) -> Settings:
+        """How it was trained."""
+        return self._any.settings
+
+    @property
+    def segmenter(self) -> Segmenter:
+        """Text to token spans."""
+        return self._any.segmenter
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """Tokens to ids."""
+        return self._any.vocabulary
+
+    @property
+    def _any(self) -> Rationalizer:
+        return next(iter(self.parts.values()))
+
+    def predict(self, texts: Iterable[str], **choice: Any) -> dict[str, list[str] | list[float]]:
+        """Label -> predictions for each text; further arguments as those of `Rationalizer.explain`."""
+        kept = list(texts)
+        return {name: part.predict(kept, **choice) for name, part in self.parts.items()}
+
+    def explain(
+        self, texts: str | Iterable[str], *, full_text: bool = False, **choice: Any
+    ) -> list[dict[str, Explanation]]:
+        """For each text, label -> prediction with its evidence; arguments as those of `Rationalizer.explain`."""
+        documents = documents_from([texts] if isinstance(texts, str) else texts)
+        found = self.explain_documents(documents, full_text=full_text, **choice)
+        return [dict(zip(self.parts, group, strict=True)) for group in _groups(found, len(self.parts))]
+
+    def explain_documents(
+        self,
+        documents: Iterable[Document],
+        *,
+        bad_rows: BadRows | None = None,
+        source: str = "texts",
+        **choice: Any,
+    ) -> Iterator[Explanation]:
+        """The explanations of a stream of documents, text after text, each with its label's name."""
+        unlabelled = (replace(document, label=None) for document in documents)
+        for chunk, corpus in self._any.chunks(unlabelled, bad_rows or BadRows(skip=False), source):
+            by_task = [part.explain_encoded(chunk, corpus, **choice) for part in self.parts.values()]
+            for group in zip(*by_task, strict=True):
+                for name, explanation in zip(self.parts, group, strict=True):
+                    yield replace(explanation, task=name)
+
+    def evaluate_corpus(self, corpus: Corpus, **choice: Any) -> dict[str, Any]:
+        """Score encoded documents with targets (n, k): ``tasks``, label -> as `Rationalizer.evaluate_corpus`."""
+        began = time.perf_counter()
+        columns = {} if corpus.targets is None else dict(zip(self.parts, corpus.targets.T, strict=True))
+        tasks = {
+            name: part.evaluate_corpus(replace(corpus, targets=part.task.target_array(columns[name])), **choice)
+            for name, part in self.parts.items()
+        }
+        return {"n": len(corpus), "tasks": tasks, "seconds": round(time.perf_counter() - began, 3)}
+
+    def save(self, path: str | Path) -> None:
+        """Write the model to a folder, as `Rationalizer.save` does."""
+        from infocal.storage import save_model
+
+        save_model(self, Path(path))
+
+
+def _groups(explanations: Iterator[Explanation], size: int) -> Iterator[list[Explanation]]:
+    while group := list(islice(explanations, size)):
+        yield group

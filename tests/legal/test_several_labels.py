@@ -1,0 +1,140 @@
+"""Article, charge and term by one model, from an encoded corpus to explanations."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import infocal
+from infocal.cli import main
+from infocal.data.encoded import EncodedFolder
+from infocal.errors import DataError, ModelError
+from infocal.legal.prepare import Request, prepare_cases
+from infocal.loading import load_one
+from infocal.types import Document
+
+pytest.importorskip("pyarrow")
+pytest.importorskip("rjieba")
+
+LABELS = ("article", "charge", "term")
+SMALL = {
+    "text.width": 12,
+    "encoder.hidden_width": 10,
+    "model.feature_width": 8,
+    "training.least_round_steps": 4,
+    "training.most_round_steps": 6,
+    "training.warm_up_rounds": 1,
+    "training.joint_rounds": 1,
+    "training.settle_steps": 2,
+}
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def several():
+    return [item for label in LABELS for item in ("--label", label)]
+
+
+def changes():
+    return [item for name, value in SMALL.items() for item in ("--set", f"{name}={value}")]
+
+
+@pytest.fixture(scope="module")
+def encoded(tmp_path_factory, cases, write):
+    folder = tmp_path_factory.mktemp("several")
+    parts = {}
+    for number, (part, count) in enumerate({"train": 120, "valid": 30, "test": 30}.items()):
+        write(folder / f"{part}.json", cases(count, seed=number))
+        parts[part] = [folder / f"{part}.json"]
+    prepare_cases(Request(parts=parts, out=folder / "cases", least_cases=10))
+    return folder / "cases"
+
+
+@pytest.fixture(scope="module")
+def model(encoded, tmp_path_factory):
+    out = tmp_path_factory.mktemp("joint") / "model"
+    result = run("train", encoded, *several(), "--out", out, *changes())
+    assert result.exit_code == 0, result.output
+    assert all(f"{label}: 30 held-out rows" in result.stdout for label in LABELS)
+    return out
+
+
+def test_targets_have_a_column_for_each_label(encoded):
+    folder = EncodedFolder.open(encoded)
+    both = folder.part("train", ["charge", "term"])
+    assert np.array_equal(both.targets, np.stack([folder.part("train", x).targets for x in ("charge", "term")], 1))
+    with pytest.raises(DataError, match="no label 'money'"):
+        folder.part("train", ["charge", "money"])
+
+
+def test_every_label_is_scored(model, encoded, tmp_path):
+    result = run("evaluate", model, encoded, "--json", tmp_path / "figures.json")
+    assert result.exit_code == 0, result.output
+    assert "charge: Predictions on 30 rows" in result.stdout
+    figures = json.loads((tmp_path / "figures.json").read_text())
+    assert figures["n"] == 30
+    assert list(figures["tasks"]) == list(LABELS)
+    for scores in figures["tasks"].values():
+        assert {"accuracy", "macro_f1", "selected", "full_text", "faithfulness", "calibration"} <= set(scores)
+    assert run("evaluate", model, encoded, "--label", "charge").exit_code == 2
+
+
+def test_every_label_is_explained_with_words_of_its_own(model):
+    text = "被告人李某在超市盗窃手机一部，价值人民币二千元。"
+    (found,) = infocal.load(model).explain(text, full_text=True)
+    assert list(found) == list(LABELS)
+    for label, explanation in found.items():
+        assert explanation.task == label
+        assert "".join(explanation.rationale) in "".join(text[a:b] for a, b in explanation.spans)
+        assert explanation.full_text_prediction is not None
+    result = run("explain", model, text, "--format", "json")
+    lines = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [line["task"] for line in lines] == list(LABELS)
+    assert [line["prediction"] for line in lines] == [one.prediction for one in found.values()]
+    assert "charge " in run("explain", model, text).stdout
+    assert "charge <bdi>" in run("explain", model, text, "--format", "html").stdout
+
+
+def test_a_row_that_cannot_be_read_is_told_once(model):
+    from infocal.data.readers import BadRows
+
+    bad = BadRows(skip=True)
+    rows = [Document("盗窃手机"), Document("   "), Document("打伤他人", label="x")]
+    found = list(infocal.load(model).explain_documents(rows, bad_rows=bad))
+    assert [(one.text, one.task, one.label) for one in found] == [
+        (text, label, None) for text in ("盗窃手机", "打伤他人") for label in LABELS
+    ]
+    assert bad.count == 1
+
+
+def test_a_saved_model_answers_as_before_and_damage_is_told(model, tmp_path):
+    first = infocal.load(model)
+    first.save(tmp_path / "copy")
+    second = infocal.load(tmp_path / "copy")
+    texts = ["被告人盗窃手机", "被告人醉酒驾驶机动车"]
+    assert first.predict(texts) == second.predict(texts)
+    assert "Predicts several labels" in (tmp_path / "copy" / "README.md").read_text()
+    with pytest.raises(ModelError, match="several labels \\(article, charge, term\\)"):
+        load_one(model)
+    header = json.loads((tmp_path / "copy" / "model.json").read_text())
+    del header["parts"]["term"]
+    (tmp_path / "copy" / "model.json").write_text(json.dumps(header))
+    with pytest.raises(ModelError, match="parts are"):
+        infocal.load(tmp_path / "copy")
+
+
+def test_what_is_for_one_label(model, encoded, tmp_path):
+    (tmp_path / "rows.csv").write_text("text,a,b\nx y,1,2\n")
+    result = run("train", tmp_path / "rows.csv", "--label", "a", "--label", "b", "--out", tmp_path / "m")
+    assert result.exit_code == 2
+    assert "several --label are for encoded corpora" in result.stderr
+    result = run("evaluate", model, tmp_path / "rows.csv")
+    assert result.exit_code == 2
+    assert "scored on an encoded corpus" in result.stderr
+    result = run("train", encoded, *several(), "--method", "hardkuma", "--out", tmp_path / "m")
+    assert result.exit_code != 0
+    assert "hardkuma" in result.stderr
+    assert "Traceback" not in result.output

@@ -27,10 +27,19 @@ from infocal.types import Document, Span
 
 if TYPE_CHECKING:
     from infocal.methods.base import Method
+    from infocal.nn.retrieval import Articles
     from infocal.training.loop import Result
     from infocal.training.tracking import Tracker
 
-__all__ = ["StoppedEarlyError", "fit", "one_label", "resolve_settings", "train_prepared"]
+__all__ = [
+    "StoppedEarlyError",
+    "fit",
+    "one_label",
+    "resolve_settings",
+    "run_identity",
+    "train_method",
+    "train_prepared",
+]
 
 
 class StoppedEarlyError(TrainingError):
@@ -103,6 +112,32 @@ def train_prepared(
     tell: Callable[[str], None] = lambda note: None,
 ) -> Rationalizer | JointRationalizer:
     """Train a model on data that is already encoded; arguments as in :func:`fit`."""
+    settings = resolve_settings(settings, prepared)
+    method, result = train_method(prepared, settings, trackers=trackers, checkpoint=checkpoint, resume=resume)
+    if not method.selects:
+        raise SettingsError(
+            f"the method {settings.method} shows no evidence; `infocal reproduce cail` compares with it"
+        )
+    if not result.trained:
+        raise StoppedEarlyError(
+            "stopped before the selector was trained, so there is no model yet; "
+            "the same command with --resume goes on from here"
+        )
+    if result.interrupted:
+        tell("Stopped by the user: this is the best model so far; --resume goes on with the run.")
+    return _finish(method, prepared, settings, result)
+
+
+def train_method(
+    prepared: Prepared,
+    settings: Settings,
+    *,
+    articles: Articles | None = None,
+    trackers: Sequence[Tracker] = (),
+    checkpoint: Path | None = None,
+    resume: bool = False,
+) -> tuple[Method, Result]:
+    """Train a network and leave it at that; arguments as in :func:`fit`, and the law for the method fla."""
     import torch
 
     from infocal.methods import build_method
@@ -112,7 +147,7 @@ def train_prepared(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(settings.seed)
         embedding = build_embedding(prepared, settings)
-        method = build_method(settings, embedding=embedding, task=prepared.task)
+        method = build_method(settings, embedding=embedding, task=prepared.task, articles=articles)
     _pretrain(method, prepared, settings)
     trainer = Trainer(
         method,
@@ -121,17 +156,9 @@ def train_prepared(
         dev=prepared.dev,
         trackers=trackers,
         checkpoint=checkpoint,
-        identity=_identity(prepared, settings),
+        identity=run_identity(prepared, settings),
     )
-    result = trainer.run(resume=resume)
-    if not result.trained:
-        raise StoppedEarlyError(
-            "stopped before the selector was trained, so there is no model yet; "
-            "the same command with --resume goes on from here"
-        )
-    if result.interrupted:
-        tell("Stopped by the user: this is the best model so far; --resume goes on with the run.")
-    return _finish(method, prepared, settings, result)
+    return method, trainer.run(resume=resume)
 
 
 def resolve_settings(settings: Settings, prepared: Prepared) -> Settings:
@@ -162,7 +189,7 @@ def _pretrain(method: Method, prepared: Prepared, settings: Settings) -> None:
         pretrain_language_model(method.language_model, method.embedding, prepared.train, settings)
 
 
-def _identity(prepared: Prepared, settings: Settings) -> str:
+def run_identity(prepared: Prepared, settings: Settings) -> str:
     """Changes whenever a checkpoint of another run would give other weights."""
     schedule = settings.training.model_copy(update={"checkpoint_seconds": 0.0})
     parts = [

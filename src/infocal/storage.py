@@ -30,7 +30,15 @@ if TYPE_CHECKING:
     from infocal.rationalizer import Rationalizer
     from infocal.tasks import Goal
 
-__all__ = ["FORMAT", "check_replaceable", "count_parameters", "load_model", "read_header", "save_model"]
+__all__ = [
+    "FORMAT",
+    "check_replaceable",
+    "count_parameters",
+    "load_model",
+    "read_header",
+    "save_model",
+    "save_weights",
+]
 
 FORMAT = 4
 """Raised whenever models saved before cannot be read as they were meant."""
@@ -51,13 +59,11 @@ def save_model(model: Rationalizer | JointRationalizer, path: Path, *, keep_run:
         path: the folder; a model in it is replaced.
         keep_run: whether what the training run left in the folder is this model's and stays.
     """
-    from safetensors.torch import save
-
     check_replaceable(path)
     path = path.resolve()
     parts: Mapping[str, Rationalizer] = getattr(model, "parts", {"": model})
     with atomic_folder(path) as folder:
-        write_bytes(folder / WEIGHTS, save(_tensors(model.method)))
+        save_weights(model.method, folder / WEIGHTS)
         write_bytes(folder / SCORED, _scored(parts))
         write_text(folder / VOCABULARY, json.dumps(model.vocabulary.to_json(), ensure_ascii=False))
         write_text(folder / CARD, model_card(model))
@@ -73,6 +79,13 @@ def save_model(model: Rationalizer | JointRationalizer, path: Path, *, keep_run:
             "files": {name: sha256_of(folder / name) for name in (WEIGHTS, VOCABULARY, SCORED)},
         }
         write_text(folder / HEADER, json.dumps(header, ensure_ascii=False, indent=1))
+
+
+def save_weights(method: Method, path: Path) -> None:
+    """Write a network's tensors to a file, in one step."""
+    from safetensors.torch import save
+
+    write_bytes(path, save(_tensors(method)))
 
 
 def check_replaceable(path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from infocal import __version__
-from infocal.cli import compare, demo, evaluate, explain, inspect, prepare, reproduce, train
+from infocal.cli import compare, demo, evaluate, explain, inspect, prepare, reproduce, reproduce_cail, train
 from infocal.cli.failures import EXIT_CODES, Verbs
 
 __all__ = ["main"]
@@ -34,3 +34,4 @@ for _verb in (
     inspect.recipes,
 ):
     main.add_command(_verb)
+reproduce.reproduce.add_command(reproduce_cail.cail)

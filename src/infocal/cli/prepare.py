@@ -11,7 +11,7 @@ import click
 from infocal.cli.options import FILE, examples, skip_bad
 from infocal.cli.output import Voice
 
-__all__ = ["prepare"]
+__all__ = ["Bar", "by_name", "prepare"]
 
 NAMES = {"train": ("train",), "valid": ("valid", "dev"), "test": ("test",)}
 """What stands in the names of the files of each part."""
@@ -74,11 +74,11 @@ def cail(
     if data is not None:
         if any(parts.values()):
             raise click.UsageError("give --data, or --train, --valid and --test, not both")
-        parts = _by_name(data)
+        parts = by_name(data)
     if not parts["train"]:
         raise click.UsageError("there is nothing to prepare: give --data DIR or --train PATH")
     voice = Voice(quiet=quiet)
-    with _Bar(voice) as bar:
+    with Bar(voice) as bar:
         manifest = prepare_cases(
             Request(parts=parts, processes=processes or os.cpu_count() or 1, **options), progress=bar.move
         )
@@ -86,7 +86,8 @@ def cail(
         _report(manifest, voice)
 
 
-def _by_name(folder: Path) -> dict[str, tuple[Path, ...]]:
+def by_name(folder: Path) -> dict[str, tuple[Path, ...]]:
+    """The files of each part, told apart by their names."""
     from infocal.data.cail import case_files
     from infocal.errors import DataError
     from infocal.text.sources import shown_list
@@ -102,7 +103,7 @@ def _by_name(folder: Path) -> dict[str, tuple[Path, ...]]:
     return parts
 
 
-class _Bar:
+class Bar:
     """How many cases were read, and how many a second."""
 
     def __init__(self, voice: Voice) -> None:
@@ -119,7 +120,7 @@ class _Bar:
         )
         self._tasks: dict[str, Any] = {}
 
-    def __enter__(self) -> _Bar:
+    def __enter__(self) -> Bar:
         self._progress.start()
         return self
 

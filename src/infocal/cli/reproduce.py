@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from infocal.reproduce.reviews import Reviews
     from infocal.training.tracking import Tracker
 
-__all__ = ["ASPECTS", "ROWS", "reproduce"]
+__all__ = ["ASPECTS", "ROWS", "names", "progress_bars", "reproduce"]
 
 ASPECTS = ("appearance", "smell", "palate")
 """Those of ``infocal.data.beer``, named again because importing that takes time."""
@@ -39,15 +39,15 @@ ROWS = (
 """Those of ``infocal.reproduce.beer``, named again for the same reason."""
 
 
-def _names(choices: Sequence[str]) -> Callable[[click.Context, click.Parameter, str], tuple[str, ...]]:
+def names(choices: Sequence[str]) -> Callable[[click.Context, click.Parameter, str], tuple[str, ...]]:
     """Reads names separated by commas, each once, all of them known."""
 
     def read(ctx: click.Context, option: click.Parameter, value: str) -> tuple[str, ...]:
-        names = tuple(dict.fromkeys(name.strip() for name in value.split(",")))
-        unknown = [name for name in names if name not in choices]
+        found = tuple(dict.fromkeys(name.strip() for name in value.split(",")))
+        unknown = [name for name in found if name not in choices]
         if unknown:
             raise click.BadParameter(f"{unknown[0]!r} is none of {', '.join(choices)}", ctx, option)
-        return names
+        return found
 
     return read
 
@@ -97,7 +97,7 @@ class _Request:
 @click.option("--out", type=FILE, required=True, metavar="DIR", help="Folder for models, tables and figures.")
 @click.option(
     "--aspects",
-    callback=_names(ASPECTS),
+    callback=names(ASPECTS),
     default=",".join(ASPECTS),
     show_default=True,
     metavar="NAMES",
@@ -105,7 +105,7 @@ class _Request:
 )
 @click.option(
     "--methods",
-    callback=_names(ROWS),
+    callback=names(ROWS),
     default=",".join(ROWS[:4]),
     show_default=True,
     metavar="NAMES",
@@ -159,7 +159,7 @@ def beer(**options: object) -> None:
         reviews,
         plan,
         request.out,
-        trackers=_trackers(voice),
+        trackers=progress_bars(voice),
         say=lambda line: voice.aside.print(line, soft_wrap=True),
     )
     _deliver(request, plan, outcome, voice)
@@ -191,7 +191,8 @@ def _reviews(request: _Request, voice: Voice) -> Reviews:
         raise
 
 
-def _trackers(voice: Voice) -> Callable[[], Sequence[Tracker]]:
+def progress_bars(voice: Voice) -> Callable[[], Sequence[Tracker]]:
+    """Makes a bar for each run, where somebody looks."""
     from infocal.training.tracking import ProgressBar
 
     return lambda: [ProgressBar(voice.aside)] if voice.aside.is_terminal and not voice.quiet else []

@@ -11,15 +11,26 @@ from infocal.config import Settings
 from infocal.errors import SettingsError
 from infocal.fitting import StoppedEarlyError, train_prepared
 from infocal.reproduce.scoring import agreement
-from infocal.storage import CHECKPOINT, HEADER, METRICS, read_header, save_model
+from infocal.storage import CHECKPOINT, HEADER, METRICS, WEIGHTS, read_header, save_model, save_weights
 from infocal.training.tracking import MetricsFile, Tracker
 
 if TYPE_CHECKING:
     from infocal.data.corpus import Corpus
+    from infocal.joint import JointRationalizer
     from infocal.methods.base import Method
+    from infocal.nn.retrieval import Articles
+    from infocal.rationalizer import Rationalizer
     from infocal.training.preparation import Prepared
 
-__all__ = ["MODEL", "AgreementByRound", "is_finished", "read_rounds", "train_run"]
+__all__ = [
+    "MODEL",
+    "AgreementByRound",
+    "is_finished",
+    "read_rounds",
+    "train_model",
+    "train_network",
+    "train_run",
+]
 
 MODEL, AGREEMENT = "model", "agreement"
 STOPPED = "stopped by the user; the same command goes on from here"
@@ -66,12 +77,19 @@ def train_run(
     Raises:
         StoppedEarlyError: the user stopped it; the checkpoint stays.
     """
+    train_model(folder, prepared, settings, trackers=[AgreementByRound(corpora, settings.select), *trackers])
+
+
+def train_model(
+    folder: Path, prepared: Prepared, settings: Settings, *, trackers: Sequence[Tracker] = ()
+) -> Rationalizer | JointRationalizer:
+    """The same without marked words; returns the model that was saved."""
     model_folder = folder / MODEL
     try:
         model = train_prepared(
             prepared,
             settings,
-            trackers=[MetricsFile(model_folder / METRICS), AgreementByRound(corpora, settings.select), *trackers],
+            trackers=[MetricsFile(model_folder / METRICS), *trackers],
             checkpoint=model_folder / CHECKPOINT,
             resume=True,
         )
@@ -81,6 +99,40 @@ def train_run(
         raise StoppedEarlyError(STOPPED)
     save_model(model, model_folder, keep_run=True)
     (model_folder / CHECKPOINT).unlink(missing_ok=True)
+    return model
+
+
+def train_network(
+    folder: Path,
+    prepared: Prepared,
+    settings: Settings,
+    *,
+    articles: Articles | None = None,
+    trackers: Sequence[Tracker] = (),
+) -> tuple[Method, float]:
+    """Train a method that selects nothing; goes on from a checkpoint if one is there.
+
+    Its weights are kept in the run's folder; there is no model to save, since it shows no words.
+
+    Returns:
+        the network with its best weights, and the seconds of training.
+    """
+    from infocal.fitting import train_method
+
+    path = folder / CHECKPOINT
+    method, result = train_method(
+        prepared,
+        settings,
+        articles=articles,
+        trackers=[MetricsFile(folder / METRICS), *trackers],
+        checkpoint=path,
+        resume=True,
+    )
+    if result.interrupted or not result.trained:
+        raise StoppedEarlyError(STOPPED)
+    save_weights(method, folder / WEIGHTS)
+    path.unlink(missing_ok=True)
+    return method.eval(), result.seconds
 
 
 def read_rounds(folder: Path) -> list[dict[str, Any]]:

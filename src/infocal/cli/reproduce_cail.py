@@ -1,0 +1,221 @@
+"""``infocal reproduce cail``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from infocal.cli.options import DECODERS, FILE, examples, skip_bad
+from infocal.cli.output import Voice
+from infocal.cli.reproduce import names, progress_bars
+
+if TYPE_CHECKING:
+    from infocal.reproduce.judgement_cases import FactCase
+    from infocal.reproduce.judgements import Plan, Result
+
+__all__ = ["ROWS", "TASKS", "cail"]
+
+TASKS = ("article", "charge", "term")
+"""Those of ``infocal.data.cail``, named again because importing that takes time."""
+
+ROWS = (
+    "full-text",
+    "bernoulli",
+    "hardkuma",
+    "infocal",
+    "infocal-full",
+    "infocal-no-adv",
+    "infocal-no-lm",
+    "infocal-no-adv-no-ib",
+    "infocal-paper",
+    "fla",
+    "topjudge",
+    "mpbfn",
+    "infocal-joint",
+)
+"""Those of ``infocal.reproduce.judgements``, named again for the same reason."""
+USUAL = ("full-text", "bernoulli", "hardkuma", "infocal", "fla", "topjudge", "mpbfn", "infocal-joint")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Request:
+    """The options of ``infocal reproduce cail``."""
+
+    data: Path
+    out: Path
+    tasks: tuple[str, ...]
+    methods: tuple[str, ...]
+    seeds: int
+    select: float | None
+    least_cases: int
+    vectors: Path | None
+    articles: Path | None
+    decoder: str
+    changes: tuple[str, ...]
+    cases: int
+    skip_bad: bool
+    threads: int | None
+    quiet: bool
+
+
+@click.command(
+    short_help="Court cases: article, charge and penalty term with their evidence.",
+    epilog=examples(
+        "infocal reproduce cail --data CAIL2018 --out legal --seeds 3",
+        "infocal reproduce cail --data CAIL2018 --out legal --methods infocal,infocal-joint --tasks charge,term",
+    ),
+)
+@click.option(
+    "--data", type=FILE, required=True, metavar="DIR", help="Files with train, valid, test in their names."
+)
+@click.option("--out", type=FILE, required=True, metavar="DIR", help="Folder for cases, models, tables and pages.")
+@click.option("--tasks", callback=names(TASKS), default=",".join(TASKS), show_default=True, metavar="NAMES")
+@click.option(
+    "--methods",
+    callback=names(ROWS),
+    default=",".join(USUAL),
+    show_default=True,
+    metavar="NAMES",
+    help=f"Of {', '.join(ROWS)}.",
+)
+@click.option("--seeds", type=click.IntRange(min=1), default=1, show_default=True, help="Runs of each method.")
+@click.option(
+    "--select",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    metavar="SHARE",
+    help="Share of words for all tasks  [default: .2, .2 and .3].",
+)
+@click.option(
+    "--least-cases",
+    type=click.IntRange(min=1),
+    default=100,
+    show_default=True,
+    help="Charges and articles with fewer cases in train and valid are dropped.",
+)
+@click.option("--vectors", type=FILE, metavar="FILE", help="Word vectors  [default: learned from the cases].")
+@click.option("--articles", type=FILE, metavar="FILE", help="Texts of the law articles for fla (JSON lines).")
+@click.option(
+    "--decoder", type=click.Choice(DECODERS), default=DECODERS[0], show_default=True, help="How words are chosen."
+)
+@click.option("--set", "changes", multiple=True, metavar="NAME=VALUE", help="Change a setting of all runs.")
+@click.option("--cases", type=click.IntRange(min=0), default=20, show_default=True, help="Facts on the case page.")
+@skip_bad
+@click.option("--threads", type=click.IntRange(min=1), help="Processor threads to use.")
+@click.option("--quiet", is_flag=True, help="Print nothing but the result and errors.")
+def cail(**options: Any) -> None:
+    """Predict law article, charge and penalty term of court cases, and show the words that each is made from.
+
+    What is prepared or trained already in the folder of --out is not done again, so the same command goes on after
+    a stop. DIR holds cases in the layout of CAIL2018.
+    """
+    request = _Request(**options)
+    voice = Voice(quiet=request.quiet)
+    if request.threads is not None:
+        import torch
+
+        torch.set_num_threads(request.threads)
+    from infocal.cli.prepare import by_name
+    from infocal.reproduce.judgements import Plan, reproduce_cail
+
+    parts = by_name(request.data)
+    manifest = _prepare(request, parts, voice)
+    plan = Plan(
+        rows=request.methods,
+        tasks=request.tasks,
+        seeds=request.seeds,
+        select=request.select,
+        changes=request.changes,
+        vectors=request.vectors,
+        articles=request.articles,
+        decoder=request.decoder,
+    )
+    results = reproduce_cail(
+        request.out / "cases",
+        plan,
+        request.out,
+        trackers=progress_bars(voice),
+        say=lambda line: voice.aside.print(line, soft_wrap=True),
+    )
+    _deliver(request, plan, results, manifest, _facts(request, plan, manifest, parts), voice)
+
+
+def _prepare(request: _Request, parts: Mapping[str, tuple[Path, ...]], voice: Voice) -> dict[str, Any]:
+    import os
+
+    from infocal.cli.prepare import Bar
+    from infocal.legal.prepare import Request, prepare_cases
+
+    what = Request(
+        parts=parts,
+        out=request.out / "cases",
+        least_cases=request.least_cases,
+        processes=request.threads or os.cpu_count() or 1,
+        skip_bad=request.skip_bad,
+    )
+    with Bar(voice) as bar:
+        return prepare_cases(what, progress=bar.move)
+
+
+def _facts(
+    request: _Request, plan: Plan, manifest: Mapping[str, Any], parts: Mapping[str, tuple[Path, ...]]
+) -> list[FactCase]:
+    """Some test cases with what the first model of each row that shows words reads in them."""
+    from infocal.joint import JointRationalizer
+    from infocal.reproduce.judgement_cases import choose_facts
+    from infocal.reproduce.judgements import ROWS, model_of
+
+    classes = {task: manifest["labels"][task] for task in plan.tasks}
+    facts = choose_facts(parts["test"], classes, count=request.cases)
+    for name in plan.rows:
+        row = ROWS[name]
+        for task in plan.tasks if row.selects else ():
+            model = model_of(request.out, name, task)
+            if isinstance(model, JointRationalizer):
+                model = model.parts[task]
+            documents = [fact.document(task) for fact in facts]
+            for fact, found in zip(facts, model.explain_documents(documents, decoder=plan.decoder), strict=True):
+                fact.add(task, row.title, found)
+    return facts
+
+
+def _deliver(
+    request: _Request,
+    plan: Plan,
+    results: Sequence[Result],
+    manifest: Mapping[str, Any],
+    facts: Sequence[FactCase],
+    voice: Voice,
+) -> None:
+    from infocal.files import write_text
+    from infocal.report import Table
+    from infocal.reproduce.judgement_cases import cases_page
+    from infocal.reproduce.judgement_tables import COLUMNS, csv_table, latex_table, lines_of, markdown_report
+    from infocal.reproduce.published_cail import which_official
+
+    summary = manifest["summary"]
+    counts = {part: int(summary[part]["cases"]) for part in summary}
+    official = which_official(sum(counts.values()))
+    data = {f"{part} cases": count for part, count in counts.items()}
+    data |= {f"classes of {task}": len(manifest["labels"][task]) for task in plan.tasks}
+    title = "Court cases, and the words that each model goes by"
+    texts = {
+        "table.md": markdown_report(results, plan.tasks, official=official, data=data),
+        "table.csv": csv_table(results, plan.tasks, official),
+        "table.tex": latex_table(results, plan.tasks, official),
+        "cases.html": cases_page(facts, title=title),
+    }
+    for name, content in texts.items():
+        write_text(request.out / name, content)
+    for task in plan.tasks:
+        rows = [
+            (line.title, *(None if cell is None else cell.value for cell in line.cells[task].values()))
+            for line in lines_of(results, plan.tasks, official)
+        ]
+        voice.result.print(Table(task, ("", *COLUMNS.values()), rows))
+    voice.say("Written:")
+    for name in texts:
+        voice.say(f"  {request.out / name}")

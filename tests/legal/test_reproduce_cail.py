@@ -1,0 +1,153 @@
+"""The paper's experiment on court cases, end to end on made-up ones."""
+
+import csv
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from infocal.cli import main, reproduce_cail
+from infocal.reproduce import judgements
+from infocal.reproduce.judgement_tables import latex_table, lines_of, markdown_report
+from infocal.reproduce.judgements import Result
+from infocal.reproduce.published_cail import CAIL_TABLES, best_macro_f1, impossible_cells, which_official
+
+pytest.importorskip("pyarrow")
+pytest.importorskip("rjieba")
+pytest.importorskip("sklearn")
+
+SMALL = {
+    "text.width": 12,
+    "encoder.hidden_width": 8,
+    "model.feature_width": 8,
+    "training.least_round_steps": 3,
+    "training.most_round_steps": 3,
+    "training.warm_up_rounds": 0,
+    "training.joint_rounds": 1,
+    "training.settle_steps": 0,
+    "training.batch_documents": 32,
+}
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory, cases, write):
+    folder = tmp_path_factory.mktemp("cail")
+    for number, (part, count) in enumerate({"train": 90, "valid": 30, "test": 40}.items()):
+        write(folder / f"{part}.json", cases(count, seed=number))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def command(data):
+    changes = [word for name, value in SMALL.items() for word in ("--set", f"{name}={value}")]
+    return ["reproduce", "cail", "--data", data, "--least-cases", 10, "--threads", 1, "--cases", 2, *changes]
+
+
+@pytest.fixture(scope="module")
+def out(command, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("legal") / "out"
+    methods = "full-text,infocal,infocal-joint,topjudge,mpbfn,fla"
+    result = run(*command, "--out", folder, "--methods", methods, "--tasks", "article,charge")
+    assert result.exit_code == 0, result.output
+    assert "charge" in result.stdout
+    return folder
+
+
+def test_the_names_on_the_command_line_are_those_of_the_package():
+    assert tuple(judgements.ROWS) == reproduce_cail.ROWS
+    assert judgements.DEFAULT_ROWS == reproduce_cail.USUAL
+    assert tuple(judgements.TASKS) == reproduce_cail.TASKS
+
+
+def test_the_table_has_every_row_and_task(out):
+    rows = list(csv.DictReader((out / "table.csv").read_text().splitlines()))
+    assert {(row["row"], row["task"]) for row in rows} == {
+        (name, task)
+        for name in ("full-text", "infocal", "infocal-joint", "topjudge", "mpbfn", "fla")
+        for task in ("article", "charge")
+    }
+    for row in rows:
+        assert row["source"] == "measured"  # the paper's figures are of other data
+        everything = row["row"] in ("full-text", "topjudge", "mpbfn", "fla")
+        assert (float(row["selected"]) == 1.0) == everything
+        assert (
+            float(row["macro_f1"])
+            <= best_macro_f1(float(row["macro_precision"]), float(row["macro_recall"])) + 1e-6
+        )
+    page = (out / "table.md").read_text()
+    assert "| train cases | 90 |" in page
+    assert "27 of the 66 cells" in page
+    assert "InfoCal, all tasks in one" in page
+
+
+def test_the_page_of_cases_shows_facts_with_marks_for_each_task(out):
+    page = (out / "cases.html").read_text()
+    assert page.count("<section") == 2
+    assert page.count("<mark") >= 4
+    assert 'lang="zh"' in page
+    assert "Noto Sans CJK SC" in page
+    assert "被告人" in page
+
+
+def test_what_is_done_is_not_done_again(out, command):
+    before = {path: path.stat().st_mtime_ns for path in out.rglob("result.json")}
+    methods = "full-text,infocal,infocal-joint,topjudge,mpbfn,fla"
+    result = run(*command, "--out", out, "--methods", methods, "--tasks", "article,charge")
+    assert result.exit_code == 0, result.output
+    assert result.stderr.count("done already") == len(before)
+    assert before == {path: path.stat().st_mtime_ns for path in out.rglob("result.json")}
+    other = run(
+        *command, "--out", out, "--methods", "topjudge", "--tasks", "article,charge", "--set", "training.clip=0.5"
+    )
+    assert "other data or settings" in other.stderr
+    assert other.exit_code != 0
+    assert "Traceback" not in other.output
+
+
+def test_fla_needs_the_articles(out, command):
+    result = run(*command, "--out", out, "--methods", "fla", "--tasks", "charge")
+    assert "fla needs the task article" in result.stderr
+
+
+def test_article_texts_are_read(command, data, tmp_path):
+    (tmp_path / "law.jsonl").write_text(json.dumps({"article": "264", "text": "盗窃公私财物"}) + "\n{}\n")
+    result = run(*command, "--out", tmp_path / "o", "--methods", "fla", "--articles", tmp_path / "law.jsonl")
+    assert result.exit_code == 3
+    assert "law.jsonl" in result.stderr
+    assert "line 2" in result.stderr or ":2" in result.stderr
+
+
+def figures(accuracy):
+    names = ("macro_precision", "macro_recall", "macro_f1", "selected")
+    return {"accuracy": accuracy, **dict.fromkeys(names, 0.5)}
+
+
+def test_published_figures_stand_beside_ours_on_the_papers_data():
+    results = [Result("topjudge", seed, {"charge": figures(0.8 + seed / 10)}, 10.0) for seed in range(2)]
+    ours, printed = lines_of(results, ["charge"], "small")
+    assert ours.cells["charge"]["accuracy"].value == pytest.approx(0.85)
+    assert printed.cells["charge"]["accuracy"].value == 0.871
+    page = markdown_report(results, ["charge"], official="small", data={"train cases": 3})
+    assert "0.850 ± 0.071" in page
+    assert "TOPJUDGE, as published" in page
+    assert r"\pm" in latex_table(results, ["charge"], "small")
+
+
+def test_printed_cells_that_cannot_be():
+    found = list(impossible_cells())
+    assert len(found) == 27
+    assert sum(len(row) for table in CAIL_TABLES.values() for row in table.values()) == 66
+    assert all(cell.printed > cell.most for cell in found)
+    bernoulli = CAIL_TABLES["big"]["Bernoulli"]["article"]
+    assert (bernoulli.macro_precision, bernoulli.macro_recall, bernoulli.macro_f1) == (0.632, 0.374, 0.621)
+
+
+@pytest.mark.parametrize(
+    ("cases", "name"), [(113_536, "small"), (1_600_000, "big"), (3_000, None), (500_000, None)]
+)
+def test_which_data_is_the_papers(cases, name):
+    assert which_official(cases) == name

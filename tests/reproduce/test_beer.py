@@ -400,3 +400,19 @@ class TestCases:
         chosen = choose_cases([text(300), text(90, marked=False), text(95), text(10), text(80)], 2)
         assert [len(case.text.split()) for case in chosen] == [95, 80]
         assert choose_cases([], 3) == []
+
+
+def test_weights_are_searched_by_the_held_out_error(release, tmp_path):
+    words = ["--data", release, "--out", tmp_path / "o", "--methods", "infocal-search", "--trials", 2, *TINY]
+    result = run(*words, "--aspects", "palate", "--cases", 0)
+    assert result.exit_code == 0, result.output
+    assert "palate, infocal-search, seed 0, trial 2 of 2" in result.stderr
+    assert "the held-out error is least with loss.selection_information" in " ".join(result.stderr.split())
+    errors = [
+        json.loads(path.read_text())["record"]["results"]["selection"]["mse"]
+        for path in sorted((tmp_path / "o").glob("runs/palate/infocal-search/seed0/trial*/model/model.json"))
+    ]
+    assert len(errors) == 2
+    assert errors[0] != errors[1]
+    again = run(*words, "--aspects", "palate", "--cases", 0)
+    assert again.stderr.count("trained already") == 2

@@ -28,6 +28,7 @@ ROWS = (
     "hardkuma",
     "infocal",
     "infocal-paper",
+    "infocal-search",
     "infocal-paper-hk",
     "infocal-paper-no-adv",
     "infocal-paper-no-lm",
@@ -74,6 +75,7 @@ class _Request:
     epochs: int | None
     changes: tuple[str, ...]
     cases: int
+    trials: int
     limit: int | None
     skip_bad: bool
     threads: int | None
@@ -127,6 +129,13 @@ class _Request:
 )
 @click.option("--set", "changes", multiple=True, metavar="NAME=VALUE", help="Change a setting of all runs.")
 @click.option("--cases", type=click.IntRange(min=0), default=3, show_default=True, help="Texts on the case page.")
+@click.option(
+    "--trials",
+    type=click.IntRange(min=1),
+    default=10,
+    show_default=True,
+    help="That infocal-search makes.",
+)
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Read only N reviews of each file.")
 @skip_bad
 @click.option("--threads", type=click.IntRange(min=1), help="Processor threads to use.")
@@ -154,6 +163,7 @@ def beer(**options: object) -> None:
         epochs=request.epochs,
         decoder=request.decoder,
         cases=request.cases,
+        trials=request.trials,
     )
     outcome = reproduce_beer(
         reviews,

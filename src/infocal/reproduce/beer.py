@@ -20,8 +20,9 @@ from infocal.files import write_text
 from infocal.loading import load_one
 from infocal.reproduce.cases import Case, Reading, choose_cases
 from infocal.reproduce.reviews import Reviews, aligned
-from infocal.reproduce.runs import MODEL, is_finished, read_rounds, train_run
+from infocal.reproduce.runs import MODEL, held_out_error, is_finished, read_rounds, train_run
 from infocal.reproduce.scoring import SCORINGS, RunResult, cut_as, score_model
+from infocal.reproduce.search import read_search
 from infocal.training.preparation import Prepared, encode_labelled, prepare
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ class Row:
         recipe: the recipe; ``{aspect}`` stands for the aspect, None means the method's own.
         published: the row of the paper's table that it stands beside; None if there is none.
         changes: settings by dotted name.
+        search: ranges in which the weights are looked for, by the held-out error; None if they are known.
     """
 
     title: str
@@ -58,6 +60,7 @@ class Row:
     recipe: str | None = None
     published: str | None = None
     changes: Mapping[str, object] = field(default_factory=dict)
+    search: str | None = None
 
 
 def _as_printed(title: str, published: str, **changes: object) -> Row:
@@ -71,6 +74,13 @@ ROWS: Mapping[str, Row] = {
     "hardkuma": Row(title="HardKuma", method="hardkuma", published="HardKuma"),
     "infocal": Row(title="InfoCal", method="infocal", published="InfoCal"),
     "infocal-paper": _as_printed("InfoCal, the paper's weights", "InfoCal"),
+    "infocal-search": Row(
+        title="InfoCal, weights found in the paper's ranges",
+        method="infocal",
+        recipe="paper-beer-{aspect}",
+        published="InfoCal",
+        search="paper-beer",
+    ),
     "infocal-paper-hk": _as_printed(
         "InfoCal(HK), the paper's weights", "InfoCal(HK)", loss__fluency=0.0, loss__fused_lasso=0.1
     ),
@@ -110,6 +120,7 @@ class Plan:
         epochs: passes over the training reviews, each a round; None takes each method's own schedule.
         decoder: how words are chosen from a model's scores.
         cases: texts on the page of cases.
+        trials: settings that a row with a search tries for each aspect.
     """
 
     aspects: tuple[str, ...]
@@ -119,9 +130,18 @@ class Plan:
     epochs: int | None = None
     decoder: str = "average"
     cases: int = 3
+    trials: int = 10
 
-    def settings(self, name: str, aspect: str, seed: int, reviews: Reviews) -> Settings:
-        """The settings of one run."""
+    def tried(self, name: str, aspect: str, seed: int, reviews: Reviews) -> list[Settings]:
+        """The settings of one run, of which the best is kept; mostly one."""
+        search = ROWS[name].search
+        drawn = [{}] if search is None else read_search(search).draw(self.trials, seed=seed)
+        return [self.settings(name, aspect, seed, reviews, weights) for weights in drawn]
+
+    def settings(
+        self, name: str, aspect: str, seed: int, reviews: Reviews, weights: Mapping[str, float] | None = None
+    ) -> Settings:
+        """The settings of one trial of a run."""
         row = ROWS[name]
         changes: dict[str, object] = {**PROTOCOL, "text.segmenter": reviews.segmenter}
         changes["text.vectors"] = None if reviews.vectors is None else str(reviews.vectors)
@@ -131,7 +151,7 @@ class Plan:
                 "training.joint_rounds": self.epochs,
                 "training.joint_patience": self.epochs,
             }
-        changes |= row.changes
+        changes |= {**row.changes, **(weights or {})}
         return load_settings(
             None if row.recipe is None else row.recipe.format(aspect=aspect),
             [*(f"{setting}={json.dumps(value)}" for setting, value in changes.items()), *self.changes],
@@ -175,22 +195,31 @@ def reproduce_beer(
         say: called with a line for each step.
     """
     reviews.check(plan.aspects)
-    all_settings = {run: plan.settings(run[1], run[0], run[2], reviews) for run in _runs(plan)}
+    all_settings = {run: plan.tried(run[1], run[0], run[2], reviews) for run in _runs(plan)}
     tests = {aspect: list(_rated(reviews, aspect)) for aspect in plan.aspects}
     cases = choose_cases(aligned(tests), plan.cases)
     _claim(out, reviews, plan)
     results, notes = [], list[str]()
     data: _AspectData | None = None
-    for place, ((aspect, row, seed), settings) in enumerate(all_settings.items(), 1):
-        folder = out / "runs" / aspect / row / f"seed{seed}"
+    for place, ((aspect, row, seed), trials) in enumerate(all_settings.items(), 1):
+        whole = out / "runs" / aspect / row / f"seed{seed}"
+        folders = [whole] if ROWS[row].search is None else [whole / f"trial{n}" for n in range(len(trials))]
         if data is None or data.aspect != aspect:
             data = _AspectData(reviews, aspect, tests[aspect])
-        done = is_finished(folder, settings)
-        say(f"{place} of {len(all_settings)}: {aspect}, {row}, seed {seed}{', trained already' if done else ''}")
-        if not done:
-            prepared = data.prepared(settings)
-            notes += [note for note in (f"{aspect}: {note}" for note in prepared.notes) if note not in notes]
-            train_run(folder, prepared, settings, corpora=data.corpora(settings), trackers=trackers())
+        for turn, (folder, settings) in enumerate(zip(folders, trials, strict=True), 1):
+            done = is_finished(folder, settings)
+            trial = f", trial {turn} of {len(trials)}" if len(trials) > 1 else ""
+            already = ", trained already" if done else ""
+            say(f"{place} of {len(all_settings)}: {aspect}, {row}, seed {seed}{trial}{already}")
+            if not done:
+                prepared = data.prepared(settings)
+                notes += [note for note in (f"{aspect}: {note}" for note in prepared.notes) if note not in notes]
+                train_run(folder, prepared, settings, corpora=data.corpora(settings), trackers=trackers())
+        folder = min(folders, key=held_out_error)
+        if len(trials) > 1:
+            drawn = read_search(str(ROWS[row].search)).draw(plan.trials, seed=seed)[folders.index(folder)]
+            found = ", ".join(f"{setting} {value:g}" for setting, value in drawn.items())
+            say(f"{aspect}, {row}, seed {seed}: the held-out error is least with {found}")
         model = load_one(folder / MODEL)
         results.append(
             score_model(

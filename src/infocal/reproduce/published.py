@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 __all__ = [
-    "BEER_SEARCH",
     "BEER_TABLE",
     "GOLD_SHARES",
     "Cell",
@@ -90,14 +89,6 @@ BEER_TABLE: Mapping[str, Mapping[str, Cell]] = {
     "InfoCal-L_lm": _row(79.8, 54.9, 65.0, 13, 87.1, 32.3, 47.1, 7, 83.1, 47.4, 60.4, 7),
 }
 """Precision, recall, F1 and share of selected tokens by row and aspect, in per cent."""
-
-BEER_SEARCH: Mapping[str, tuple[float, float, float]] = {
-    "loss.selection_information": (0.0001, 0.001, 0.0001),
-    "loss.imitation": (0.2, 2.0, 0.2),
-    "loss.guider_information": (0.0, 1.0, 0.1),
-    "loss.fluency": (0.0, 0.01, 0.001),
-}
-"""Where the paper looked for its weights: setting -> first, last, step; ``paper-beer.yaml`` has what it chose."""
 
 
 def best_f1(selected: float, gold: float) -> float:

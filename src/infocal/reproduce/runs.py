@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "MODEL",
     "AgreementByRound",
+    "held_out_error",
     "is_finished",
     "read_rounds",
     "train_model",
@@ -133,6 +134,11 @@ def train_network(
     save_weights(method, folder / WEIGHTS)
     path.unlink(missing_ok=True)
     return method.eval(), result.seconds
+
+
+def held_out_error(folder: Path) -> float:
+    """The squared error on the held-out reviews, from the words that the run's finished model selects."""
+    return float(read_header(folder / MODEL)["record"]["results"]["selection"]["mse"])
 
 
 def read_rounds(folder: Path) -> list[dict[str, Any]]:

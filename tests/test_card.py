@@ -5,14 +5,16 @@ from types import SimpleNamespace
 
 from infocal.card import model_card
 from infocal.config import load_settings
-from infocal.tasks import Classification
+from infocal.evaluation.calibration import Temperatures
+from infocal.tasks import Classification, Joint, Regression
 
 
-def card(classes, notes=()):
+def card(classes, notes=(), temperatures=None, **changes):
     return model_card(
         SimpleNamespace(
-            settings=load_settings(),
-            task=Classification(tuple(classes)),
+            settings=load_settings(changes=changes),
+            task=Classification(tuple(classes)) if classes else Regression(0.0, 5.0, 0.1),
+            temperatures=temperatures or Temperatures(),
             record={
                 "data": {"training_rows": 3, "classes": dict.fromkeys(classes, 1)},
                 "results": {"selected": 0.2},
@@ -35,3 +37,29 @@ def test_nothing_of_the_users_words_acts_as_markdown():
     table = text.split("## Data")[1]
     for active in ("[x]", "![", "<img", "`code`", "**b**"):
         assert not re.search(r"(?<!\\)" + re.escape(active), table)
+
+
+def test_the_card_says_what_the_probabilities_of_this_model_are_worth():
+    assert "not calibrated: no temperature was fitted" in card(["a", "b"])
+    fitted = card(["a", "b"], temperatures=Temperatures(1.4, 2.25, 1200))
+    assert "not calibrated" not in fitted
+    assert "temperature of 1.4 (2.25 for the full text), fitted on 1,200 held-out rows" in fitted
+    assert "robabilit" not in card([])
+
+
+def test_the_card_says_that_rare_classes_were_strengthened():
+    assert "loss.balance 0.5" in card(["a", "b"], **{"loss.balance": 0.5})
+    assert "loss.balance" not in card(["a", "b"])
+
+
+def test_each_of_several_labels_has_its_own_sentence():
+    parts = {
+        "charge": SimpleNamespace(task=Classification(("a", "b")), temperatures=Temperatures(1.5, 1.0, 60)),
+        "term": SimpleNamespace(task=Regression(0.0, 5.0, 0.1), temperatures=Temperatures()),
+        "article": SimpleNamespace(task=Classification(("x", "y")), temperatures=Temperatures()),
+    }
+    task = Joint({name: part.task for name, part in parts.items()})
+    text = model_card(SimpleNamespace(settings=load_settings(), task=task, parts=parts, record={}))
+    assert "- `charge`: Probabilities are calibrated" in text
+    assert "- `article`: Probabilities are not calibrated" in text
+    assert "- `term`: Probabilities" not in text

@@ -56,7 +56,7 @@ class RationaleClassifier(ClassifierMixin, RationaleEstimator):  # type: ignore[
         """(n, c): the probability of each class, in the order of ``classes_``."""
         outputs = self._outputs(X)
         probabilities = np.empty(outputs.shape)
-        probabilities[:, self._places] = self.model_.task.probabilities(outputs)
+        probabilities[:, self._places] = self.model_.probabilities(outputs)
         return probabilities
 
     def _labels(self, y: Any) -> list[str]:

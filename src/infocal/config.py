@@ -22,6 +22,7 @@ __all__ = [
     "CarSettings",
     "ControllerSettings",
     "EncoderSettings",
+    "FlaSettings",
     "GateSettings",
     "HardKumaSettings",
     "InvaseSettings",
@@ -29,8 +30,10 @@ __all__ = [
     "LanguageModelSettings",
     "LossSettings",
     "ModelSettings",
+    "MpbfnSettings",
     "Settings",
     "TextSettings",
+    "TopjudgeSettings",
     "TrainingSettings",
     "load_settings",
     "recipe_names",
@@ -49,6 +52,7 @@ Positive = Annotated[float, Field(gt=0)]
 NotNegative = Annotated[float, Field(ge=0)]
 Share = Annotated[float, Field(gt=0, lt=1)]
 Count = Annotated[int, Field(ge=1)]
+Parents = dict[str, tuple[str, ...]] | None
 
 
 class _Frozen(BaseModel):
@@ -206,10 +210,45 @@ class CarSettings(_Frozen):
     continuity: NotNegative
 
 
+class TopjudgeSettings(_Frozen):
+    """Zhong et al. 2018."""
+
+    filter_widths: Annotated[tuple[Count, ...], Field(min_length=1)]
+    filters: Count
+    state_width: Count
+    parents: Parents
+
+
+class MpbfnSettings(_Frozen):
+    """Yang et al. 2019."""
+
+    filter_widths: Annotated[tuple[Count, ...], Field(min_length=1)]
+    filters: Count
+    label_width: Count
+    collocation_width: Count
+    collocation_distance: Count
+    parents: Parents
+
+
+class FlaSettings(_Frozen):
+    """Luo et al. 2017."""
+
+    article_task: str
+    articles: Count
+    article_tokens: Count
+    sentence_tokens: Count
+    hidden_width: Count
+    output_width: Count
+    retriever_words: Count
+    retriever_documents: Count
+
+
 class Settings(_Frozen):
     """Everything that decides a run, besides the data."""
 
-    method: Literal["infocal", "attention", "bernoulli", "hardkuma", "l2x", "invase", "car"]
+    method: Literal[
+        "infocal", "attention", "bernoulli", "hardkuma", "l2x", "invase", "car", "topjudge", "mpbfn", "fla"
+    ]
     task: Literal["auto", "classify", "regress"]
     select: Share
     seed: Annotated[int, Field(ge=0, lt=2**63)]
@@ -226,6 +265,9 @@ class Settings(_Frozen):
     l2x: L2XSettings | None = None
     invase: InvaseSettings | None = None
     car: CarSettings | None = None
+    topjudge: TopjudgeSettings | None = None
+    mpbfn: MpbfnSettings | None = None
+    fla: FlaSettings | None = None
 
     def to_yaml(self) -> str:
         """The settings as YAML that :func:`load_settings` reads back to an equal object."""

@@ -11,9 +11,10 @@ if TYPE_CHECKING:
     from infocal.config import Settings
     from infocal.methods.base import Method
     from infocal.nn.embedding import TokenEmbedding
-    from infocal.tasks import Task
+    from infocal.nn.retrieval import Articles
+    from infocal.tasks import Goal
 
-__all__ = ["METHODS", "build_method"]
+__all__ = ["JOINT", "METHODS", "build_method"]
 
 METHODS = {
     "infocal": "InfoCal",
@@ -23,15 +24,36 @@ METHODS = {
     "l2x": "L2X",
     "invase": "Invase",
     "car": "Car",
+    "topjudge": "Topjudge",
+    "mpbfn": "Mpbfn",
+    "fla": "Fla",
 }
 """Name, which is also the name of the module and of the recipe, and class."""
 
+JOINT = frozenset({"infocal", "topjudge", "mpbfn", "fla"})
+"""Those that answer several tasks at once."""
 
-def build_method(settings: Settings, *, embedding: TokenEmbedding, task: Task) -> Method:
-    """The untrained network of ``settings.method``."""
+
+def build_method(
+    settings: Settings, *, embedding: TokenEmbedding, task: Goal, articles: Articles | None = None
+) -> Method:
+    """The untrained network of ``settings.method``.
+
+    Args:
+        settings: of the run.
+        embedding: token ids to vectors.
+        task: what is predicted.
+        articles: the law that the method fla reads; no other method looks at it.
+    """
     if settings.method not in METHODS:
         raise SettingsError(f"method {settings.method!r} is unknown; choose from {', '.join(METHODS)}")
+    if task.kind == "joint" and settings.method not in JOINT:
+        raise SettingsError(
+            f"the method {settings.method} answers one task, and several were named; "
+            f"name one label, or use one of {', '.join(sorted(JOINT))}"
+        )
     kind = getattr(import_module(f"infocal.methods.{settings.method}"), METHODS[settings.method])
-    method: Method = kind(settings, embedding=embedding, task=task)
+    more = {"articles": articles} if settings.method == "fla" else {}
+    method: Method = kind(settings, embedding=embedding, task=task, **more)
     method.score_reference = settings.model.score_reference
     return method

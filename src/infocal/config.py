@@ -166,6 +166,8 @@ class TrainingSettings(_Frozen):
     settle_steps: Annotated[int, Field(ge=0)]
     settle_rate: Positive
     dev_share: Share
+    stopping: Literal["task_loss", "rationale_recall"] = "task_loss"
+    precision_floor: Annotated[float, Field(ge=0, le=1)] = 0.0
     checkpoint_seconds: NotNegative
 
 

@@ -2,15 +2,18 @@
 
 import numpy as np
 import pytest
+import torch
 
 from infocal.data.corpus import Corpus
 from infocal.data.readers import BadRows
 from infocal.data.toy import toy_reviews
 from infocal.decoding import fit_decoding
+from infocal.errors import SettingsError
 from infocal.fitting import fit
-from infocal.training.held_out import threshold_texts
+from infocal.methods import build_method
+from infocal.training.held_out import HeldOut, agreement, threshold_texts
 from infocal.training.inference import token_scores
-from infocal.training.preparation import prepare
+from infocal.training.preparation import build_embedding, prepare
 
 
 def corpus(*texts):
@@ -85,3 +88,28 @@ def test_held_out_texts_shorter_than_the_others_do_not_decide_the_share(tiny):
     alone = by_fragments.select(scores, unseen.offsets).mean()
     assert abs(selected - 0.25) < abs(alone - 0.25)
     assert abs(selected - 0.25) < 0.25 * 0.15
+
+
+def held_out(tiny, rows, **changes):
+    settings = tiny(select=0.25, training__stopping="rationale_recall", **changes)
+    prepared = prepare(rows, rows[:40], settings, bad_rows=BadRows(skip=False))
+    torch.manual_seed(0)
+    method = build_method(settings, embedding=build_embedding(prepared, settings), task=prepared.task)
+    texts = threshold_texts(prepared.dev, prepared.train)
+    return HeldOut(method, prepared.dev, share=0.25, texts=texts)
+
+
+def test_the_papers_rule_goes_by_recall_where_precision_is_high_enough(tiny):
+    rows = toy_reviews(100)
+    judged = held_out(tiny, rows)
+    found = agreement(judged.method, judged.corpus, 0.25)
+    assert judged.judge("joint")[0].tolist() == [1 - found["recall"]]
+    assert len(judged.judge("warm_up")[0]) == 40
+    floor = held_out(tiny, rows, training__precision_floor=0.99)
+    assert floor.judge("joint")[0].tolist() == [pytest.approx(1 + 0.99 - found["precision"])]
+
+
+def test_the_papers_rule_needs_marked_words(tiny):
+    rows = [type(row)(row.text, row.label) for row in toy_reviews(100)]
+    with pytest.raises(SettingsError, match="no held-out row has any"):
+        held_out(tiny, rows)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from infocal.data.corpus import Corpus
+from infocal.errors import SettingsError
 from infocal.evaluation.decoding import fit_threshold, least_share, select_above, select_average
 from infocal.evaluation.rationales import rationale_scores
 from infocal.training.inference import full_text_outputs, outputs, token_scores, view_scores
@@ -83,6 +84,11 @@ class HeldOut:
     def __init__(self, method: Method, corpus: Corpus, *, share: float, texts: Corpus) -> None:
         self.method, self.corpus, self.share, self.texts = method, corpus, share, texts
         self._thresholds: list[float] = []
+        if method.settings.training.stopping == "rationale_recall" and corpus.gold is None:
+            raise SettingsError(
+                "training.stopping=rationale_recall goes by the human's evidence, but no held-out row has any; "
+                "name its column with --rationale NAME, or leave the setting out"
+            )
 
     def judge(self, phase: Phase) -> tuple[Tensor, dict[str, Any]]:
         """The losses (n,), at the requested share once there is a selection, and the figures."""
@@ -99,8 +105,18 @@ class HeldOut:
             chosen = np.hstack([outputs(view, corpus, mask) for view, mask in zip(views, masks, strict=True)])
             figures |= {"selection": task.scores(chosen, corpus.targets), "selected": float(np.mean(masks))}
             judged = guide if self.method.judged_by_full_text else chosen
+        if phase != "warm_up" and self.method.settings.training.stopping == "rationale_recall":
+            return torch.tensor([self._lack_of_recall()], dtype=torch.float64), figures
         balance = self.method.settings.loss.balance
         return torch.from_numpy(task.held_out_losses(judged, corpus.targets, balance=balance)), figures
+
+    def _lack_of_recall(self) -> float:
+        """1 - recall of the human's words; beyond 1, the more so the further precision is below its floor."""
+        found = agreement(self.method, self.corpus, self.share)
+        if found is None:
+            raise ValueError("no held-out row has a human's evidence")
+        lacking = self.method.settings.training.precision_floor - float(found["precision"])
+        return 1.0 + lacking if lacking > 0 else 1.0 - float(found["recall"])
 
     def selected(self, batch: Batch) -> Tensor:
         """(b, t): the words that inference will select, once the selector does not change any more.

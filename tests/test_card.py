@@ -50,6 +50,7 @@ def test_the_card_says_what_the_probabilities_of_this_model_are_worth():
 def test_the_card_says_that_rare_classes_were_strengthened():
     assert "loss.balance 0.5" in card(["a", "b"], **{"loss.balance": 0.5})
     assert "loss.balance" not in card(["a", "b"])
+    assert "loss.balance" not in card([], **{"loss.balance": 0.5})  # scores have no classes
 
 
 def test_each_of_several_labels_has_its_own_sentence():

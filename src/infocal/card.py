@@ -72,10 +72,10 @@ def _predicts(record: Mapping[str, Any]) -> str:
 def _probabilities(model: Rationalizer | JointRationalizer) -> Iterator[str]:
     """What the probabilities of each label with classes are worth."""
     parts: Mapping[str, Rationalizer] = getattr(model, "parts", {"": model})
-    for name, part in parts.items():
-        if part.task.kind == "classify":
-            yield (f"`{_code(name)}`: " if name else "") + _calibrated(part.temperatures)
-    if balance := model.settings.loss.balance:
+    classifying = {name: part for name, part in parts.items() if part.task.kind == "classify"}
+    for name, part in classifying.items():
+        yield (f"`{_code(name)}`: " if name else "") + _calibrated(part.temperatures)
+    if classifying and (balance := model.settings.loss.balance):
         yield (
             f"Rare classes were strengthened (loss.balance {balance:g}), so probabilities follow the classes' "
             "frequencies less than they would."

@@ -112,12 +112,14 @@ def train_prepared(
     tell: Callable[[str], None] = lambda note: None,
 ) -> Rationalizer | JointRationalizer:
     """Train a model on data that is already encoded; arguments as in :func:`fit`."""
-    settings = resolve_settings(settings, prepared)
-    method, result = train_method(prepared, settings, trackers=trackers, checkpoint=checkpoint, resume=resume)
-    if not method.selects:
+    from infocal.methods import WITHOUT_EVIDENCE
+
+    if settings.method in WITHOUT_EVIDENCE:
         raise SettingsError(
             f"the method {settings.method} shows no evidence; `infocal reproduce cail` compares with it"
         )
+    settings = resolve_settings(settings, prepared)
+    method, result = train_method(prepared, settings, trackers=trackers, checkpoint=checkpoint, resume=resume)
     if not result.trained:
         raise StoppedEarlyError(
             "stopped before the selector was trained, so there is no model yet; "

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -151,3 +152,10 @@ def test_printed_cells_that_cannot_be():
 )
 def test_which_data_is_the_papers(cases, name):
     assert which_official(cases) == name
+
+
+def test_the_page_of_the_experiment_names_every_option_and_row():
+    page = (Path(__file__).parents[2] / "docs" / "legal.md").read_text(encoding="utf-8")
+    for parameter in reproduce_cail.cail.params:
+        assert any(f"`{name}" in page or f" {name}" in page for name in parameter.opts), parameter.opts
+    assert all(f"`{row}`" in page for row in reproduce_cail.ROWS)

@@ -138,3 +138,9 @@ def test_what_is_for_one_label(model, encoded, tmp_path):
     assert result.exit_code != 0
     assert "hardkuma" in result.stderr
     assert "Traceback" not in result.output
+
+
+def test_a_method_that_shows_no_evidence_is_not_trained_for_it(encoded, tmp_path):
+    result = run("train", encoded, *several(), "--recipe", "topjudge", "--out", tmp_path / "m")
+    assert result.exit_code == 2
+    assert "shows no evidence; `infocal reproduce cail` compares with it" in " ".join(result.stderr.split())

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from infocal.nn.retrieval import Articles
     from infocal.tasks import Goal
 
-__all__ = ["JOINT", "METHODS", "build_method"]
+__all__ = ["JOINT", "METHODS", "WITHOUT_EVIDENCE", "build_method"]
 
 METHODS = {
     "infocal": "InfoCal",
@@ -32,6 +32,9 @@ METHODS = {
 
 JOINT = frozenset({"infocal", "topjudge", "mpbfn", "fla"})
 """Those that answer several tasks at once."""
+
+WITHOUT_EVIDENCE = frozenset({"topjudge", "mpbfn", "fla"})
+"""Those that read all words and show none; they are there to be compared with."""
 
 
 def build_method(

@@ -17,7 +17,7 @@ from infocal.data.readers import BadRows, read_documents
 from infocal.data.records import format_of
 from infocal.errors import SettingsError
 from infocal.files import sha256_of
-from infocal.methods import METHODS
+from infocal.methods import METHODS, WITHOUT_EVIDENCE
 from infocal.training.preparation import Prepared, prepare
 from infocal.types import Document
 
@@ -179,9 +179,10 @@ def _contenders(words: Sequence[str]) -> dict[str, str]:
     """Name in tables -> recipe."""
     found: dict[str, str] = {}
     for word in words:
-        if word not in recipe_names() and not Path(word).is_file():
+        if word in WITHOUT_EVIDENCE or (word not in recipe_names() and not Path(word).is_file()):
+            methods = [name for name in METHODS if name not in WITHOUT_EVIDENCE]
             raise SettingsError(
-                f"there is no method or recipe {word!r} to compare; methods: {', '.join(METHODS)}; recipes: "
+                f"there is no method or recipe {word!r} to compare; methods: {', '.join(methods)}; recipes: "
                 f"{', '.join(name for name in recipe_names() if name not in METHODS)}; or the path of a YAML file"
             )
         name = word if word in recipe_names() else Path(word).stem

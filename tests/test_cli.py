@@ -486,7 +486,7 @@ class TestModelFolder:
         from safetensors.numpy import load_file
 
         facts = json.loads(run("info", model, "--json").stdout)
-        assert facts["task"] == {"kind": "classify", "classes": ["bad", "good"]}
+        assert facts["task"] == {"kind": "classify", "classes": ["bad", "good"], "priors": [0.5, 0.5]}
         weights = load_file(model / "weights.safetensors")
         assert facts["parameters"] == sum(tensor.size for tensor in weights.values())
         assert facts["bytes"] > (model / "weights.safetensors").stat().st_size

@@ -34,13 +34,12 @@ from infocal.comparison.plan import Request, Sources
 from infocal.comparison.results import Results
 from infocal.comparison.scoring import Trial
 from infocal.comparison.tables import as_csv, as_markdown
-from infocal.data.corpus import Corpus
 from infocal.data.readers import BadRows
 from infocal.decoding import fit_decoding
 from infocal.evaluation.significance import Ratios, paired_bootstrap
 from infocal.files import write_text
 from infocal.loading import load_one
-from infocal.training.held_out import threshold_texts
+from infocal.training.held_out import ThresholdTexts, threshold_texts
 
 TABLES = Path(__file__).parent / "contest"
 OURS = "infocal"
@@ -156,11 +155,12 @@ def explain_afterwards(field: Field, arguments: argparse.Namespace, names: Seque
     rows = list(sources.read("test", bad_rows))
     trial = Trial.of(model, rows, language_model=bigrams, bad_rows=bad_rows, source="test")
     dev = model.encode(sources.read("dev", bad_rows), bad_rows=bad_rows, source="dev")
-    texts = threshold_texts(dev, train)
+    texts, first = threshold_texts(dev, train), np.arange(min(SLOW_TEXTS, len(dev)))
+    some = ThresholdTexts(dev.subset(first), first)
     kept = {key: record[key] for key in ("format", "task", "data", "training")}
     kept |= {"state": "done", "seed": seed, "of": record["identity"], "seconds": {}, "rounds": []}
     for name in missing:
-        part = (few(trial), dev.subset(np.arange(min(SLOW_TEXTS, len(dev))))) if name in SLOW else (trial, texts)
+        part = (few(trial), some) if name in SLOW else (trial, texts)
         found = attributed(*part, name, share=field.share, seed=seed).report(())
         path = folder / "runs" / f"{name}-{seed}.json"
         write_text(path, json.dumps({**kept, "contender": name, "method": name, **found}) + "\n")
@@ -181,14 +181,16 @@ def few(trial: Trial) -> Trial:
     return replace(trial, corpus=corpus, full=trial.full[rows], breaks=breaks)
 
 
-def attributed(trial: Trial, texts: Corpus, name: str, *, share: float, seed: int) -> Trial:
+def attributed(trial: Trial, texts: ThresholdTexts, name: str, *, share: float, seed: int) -> Trial:
     """The same with the scores of a post-hoc method; its thresholds are fitted on ``texts``."""
     guider, method = guider_of(trial.model), POSTHOC[name][0]
     scores, others = (
-        relative(attribute(guider, c, method, seed=seed), c).astype(np.float32) for c in (trial.corpus, texts)
+        relative(attribute(guider, c, method, seed=seed), c).astype(np.float32)
+        for c in (trial.corpus, texts.corpus)
     )
-    breaks = texts.sentence_starts(trial.model.vocabulary.sentence_ends())
-    decoding = fit_decoding(others, texts.offsets, share=share, breaks=breaks)
+    drawn = texts.drawn()
+    breaks = drawn.sentence_starts(trial.model.vocabulary.sentence_ends())
+    decoding = fit_decoding(texts.of_drawn(others), drawn.offsets, share=share, breaks=breaks)
     return replace(trial, model=replace(trial.model, decoding=decoding), scores=scores)
 
 

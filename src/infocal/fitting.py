@@ -210,9 +210,9 @@ def _finish(
 ) -> Rationalizer | JointRationalizer:
     """The trained model, of one label or of several."""
     from infocal.training.held_out import threshold_texts
-    from infocal.training.inference import view_scores
 
-    texts = threshold_texts(prepared.dev, prepared.train)
+    drawn = threshold_texts(prepared.dev, prepared.train)
+    texts = drawn.drawn()
     breaks = texts.sentence_starts(prepared.vocabulary.sentence_ends())
     method.eval()
 
@@ -225,7 +225,7 @@ def _finish(
         )
 
     facts = {"data": prepared.summary, "training": _training(result), "notes": prepared.notes}
-    task, dev, scores = prepared.task, prepared.dev, view_scores(method, texts)
+    task, dev, scores = prepared.task, prepared.dev, drawn.scores(method)
     if isinstance(task, Task):
         return model(method, task, scores[0], dev)
     if not isinstance(task, Joint) or dev.targets is None:

@@ -186,3 +186,12 @@ def test_settings_out_of_range_are_named():
         select_spans([1.0], [0, 1], threshold=0.0, span_cost=-1.0)
     with pytest.raises(DataError, match="no tokens"):
         fit_threshold([], [0], share=0.5)
+
+
+def test_a_threshold_beyond_all_scores_keeps_clear_of_them():
+    """The same text, read among others, may have scores that differ in their last digit."""
+    scores, offsets = np.array([3.0, 1.0, 3.0, -2.0], dtype=np.float32), [0, 2, 4]
+    above = fit_threshold(scores, offsets, share=0.5)
+    assert 1.0 + 1e-5 < above < 1.01
+    below = fit_threshold(scores, offsets, share=0.99)
+    assert -2.01 < below < -2.0 - 1e-5

@@ -345,7 +345,7 @@ def test_a_crash_then_resume_gives_the_same_state(variant, tmp_path, stop_at):
     one, other = whole.method.state_dict(), resumed.method.state_dict()
     assert one.keys() == other.keys()
     assert all(torch.equal(one[name], other[name]) for name in one)
-    assert whole.controller.offset == resumed.controller.offset
+    assert whole.controllers == resumed.controllers
 
 
 @every_variant

@@ -29,12 +29,12 @@ def corpus(*texts):
 
 
 def of_lengths(lengths):
-    return corpus(*([1] * int(length) for length in lengths))
+    return corpus(*([number] * int(length) for number, length in enumerate(lengths, 1)))
 
 
 def drawn(dev, train, **most):
     """The held-out texts among those that thresholds are fitted on."""
-    texts = threshold_texts(dev, train, **most)
+    texts = threshold_texts(dev, train, **most).drawn()
     known = min(most.get("most", 2000), len(train))
     return texts.subset(np.arange(len(texts) - known))
 
@@ -49,7 +49,7 @@ def test_lengths_are_distributed_as_those_of_the_training_texts():
 
 
 def test_as_many_training_texts_evenly_spaced():
-    texts = threshold_texts(corpus([1, 2], [3]), corpus([10], [11, 11], [12], [13, 13, 13], [14]), most=3)
+    texts = threshold_texts(corpus([1, 2], [3]), corpus([10], [11, 11], [12], [13, 13, 13], [14]), most=3).drawn()
     assert texts.ids.tolist()[-3:] == [10, 12, 14]
     assert texts.targets is None
     assert texts.gold is None
@@ -113,3 +113,14 @@ def test_the_papers_rule_needs_marked_words(tiny):
     rows = [type(row)(row.text, row.label) for row in toy_reviews(100)]
     with pytest.raises(SettingsError, match="no held-out row has any"):
         held_out(tiny, rows)
+
+
+def test_every_text_is_read_once_however_often_it_counts(tiny):
+    judged = held_out(tiny, toy_reviews(100))
+    texts = judged.texts
+    assert len(np.unique(texts.rows)) == len(texts.corpus) < len(texts.rows)
+    drawn, (scores,) = texts.drawn(), texts.scores(judged.method)
+    assert len(scores) == len(drawn.ids)
+    first = {}
+    for row, start, end in zip(texts.rows, drawn.offsets, drawn.offsets[1:], strict=False):
+        assert np.array_equal(first.setdefault(row, scores[start:end]), scores[start:end])

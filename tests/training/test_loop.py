@@ -330,7 +330,7 @@ def test_settling_moves_what_predicts_and_nothing_that_selects(run):
 def test_settling_learns_from_the_words_that_inference_selects(run):
     trainer = run(**SETTLE)
     trainer.run()
-    texts = threshold_texts(trainer.held_out.corpus, trainer.train)
+    texts = threshold_texts(trainer.held_out.corpus, trainer.train).drawn()
     expected = select_average(token_scores(trainer.method, texts), texts.offsets, share=trainer.settings.select)
     batch = collate(texts, np.arange(len(texts)))
     assert trainer.held_out.selected(batch)[batch.mask].numpy().tolist() == expected.tolist()

@@ -44,6 +44,7 @@ __all__ = [
 CHUNK_BYTES = 32_000_000
 BISECTIONS = 30
 LEAST = 0.5
+ROOM = 1e-4
 
 
 def least_share(share: float) -> float:
@@ -91,11 +92,15 @@ def select_average(scores: ArrayLike, offsets: ArrayLike, *, share: float) -> Fl
 
 
 def _between(levels: Floats, position: int) -> float:
-    """A number below the first ``position`` of the falling levels and not below the others."""
+    """A number below the first ``position`` of the falling levels and not below the others.
+
+    Beyond either end it keeps clear of the level: the same text, read among others, may have a score that
+    differs in its last digit.
+    """
     if position == 0:
-        return float(levels[0])
+        return float(levels[0]) + ROOM * (1 + abs(float(levels[0])))
     if position == levels.size:
-        return float(np.nextafter(levels[-1], -np.inf))
+        return float(levels[-1]) - ROOM * (1 + abs(float(levels[-1])))
     upper, lower = float(levels[position - 1]), float(levels[position])
     middle = lower + (upper - lower) / 2
     return middle if middle < upper else lower

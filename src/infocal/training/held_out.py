@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from infocal.data.corpus import Corpus
+from infocal.data.corpus import Corpus, flat_positions
 from infocal.errors import SettingsError
 from infocal.evaluation.decoding import fit_threshold, least_share, select_above, select_average
 from infocal.evaluation.rationales import rationale_scores
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from infocal.methods.base import Method, Phase
     from infocal.types import Batch
 
-__all__ = ["HeldOut", "agreement", "threshold_texts"]
+__all__ = ["HeldOut", "ThresholdTexts", "agreement", "threshold_texts"]
 
 THRESHOLD_TEXTS = 2000
 """So many held-out and so many training texts: the share is then known to a fiftieth of itself."""
@@ -27,7 +29,37 @@ LENGTH_CLASSES, TEXTS_PER_CLASS = 20, 25
 """Enough classes to follow how lengths are distributed; fewer where there are few held-out texts."""
 
 
-def threshold_texts(dev: Corpus, train: Corpus, *, most: int = THRESHOLD_TEXTS) -> Corpus:
+@dataclass(frozen=True, eq=False)
+class ThresholdTexts:
+    """The texts on which thresholds are fitted, some of them more than once.
+
+    Attributes:
+        corpus: each text once, words alone; of equal ones only the first.
+        rows: (n,) which of them, and how often.
+    """
+
+    corpus: Corpus
+    rows: NDArray[np.int64]
+
+    def drawn(self) -> Corpus:
+        """The texts as often as they count."""
+        return self.corpus.subset(self.rows)
+
+    def scores(self, method: Method) -> NDArray[np.float32]:
+        """(k, total): the scores of the drawn texts for each of a method's views.
+
+        Equal texts are read once: read again among others, one would get scores that differ in their last digit,
+        and a threshold could come to lie between the two.
+        """
+        return self.of_drawn(view_scores(method, self.corpus))
+
+    def of_drawn(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
+        """(..., tokens of the corpus) -> (..., tokens of the drawn texts)."""
+        found: NDArray[np.float32] = values[..., flat_positions(self.corpus.offsets, self.rows)]
+        return found
+
+
+def threshold_texts(dev: Corpus, train: Corpus, *, most: int = THRESHOLD_TEXTS) -> ThresholdTexts:
     """The texts on which thresholds are fitted: at most ``most`` held-out ones and as many training texts.
 
     Words alone, without targets and rationales. How much of a text is selected depends on its length, so held-out
@@ -38,11 +70,13 @@ def threshold_texts(dev: Corpus, train: Corpus, *, most: int = THRESHOLD_TEXTS) 
     count = min(most, len(train))
     known = train.subset(np.unique(np.linspace(0, len(train) - 1, num=count).astype(np.int64)))
     new = dev.subset(_of_lengths(dev.lengths, train.lengths, count))
-    return Corpus(
-        ids=np.concatenate([new.ids, known.ids]),
-        offsets=np.concatenate([new.offsets, new.offsets[-1] + known.offsets[1:]]),
-        lines=np.concatenate([new.lines, known.lines]),
-    )
+    ids = np.concatenate([new.ids, known.ids])
+    offsets = np.concatenate([new.offsets, new.offsets[-1] + known.offsets[1:]])
+    both = Corpus(ids, offsets, np.concatenate([new.lines, known.lines]))
+    numbers: dict[bytes, int] = {}
+    texts = [ids[start:end].tobytes() for start, end in itertools.pairwise(offsets)]
+    rows = np.array([numbers.setdefault(text, len(numbers)) for text in texts], dtype=np.int64)
+    return ThresholdTexts(both.subset(np.unique(rows, return_index=True)[1]), rows)
 
 
 def _of_lengths(lengths: NDArray[np.int64], wanted: NDArray[np.int64], count: int) -> NDArray[np.int64]:
@@ -81,7 +115,7 @@ class HeldOut:
         texts: those of `threshold_texts`.
     """
 
-    def __init__(self, method: Method, corpus: Corpus, *, share: float, texts: Corpus) -> None:
+    def __init__(self, method: Method, corpus: Corpus, *, share: float, texts: ThresholdTexts) -> None:
         self.method, self.corpus, self.share, self.texts = method, corpus, share, texts
         self._thresholds: list[float] = []
         if method.settings.training.stopping == "rationale_recall" and corpus.gold is None:
@@ -125,9 +159,10 @@ class HeldOut:
         """
         least = least_share(self.share)
         if not self._thresholds:
+            places = self.texts.drawn().offsets
             self._thresholds = [
-                fit_threshold(scores, self.texts.offsets, share=self.share, least=least)
-                for scores in view_scores(self.method, self.texts)
+                fit_threshold(scores, places, share=self.share, least=least)
+                for scores in self.texts.scores(self.method)
             ]
         offsets = np.concatenate(([0], np.cumsum(batch.mask.sum(dim=1).numpy())))
         training = self.method.training

@@ -50,6 +50,10 @@ class TrainingError(InfocalError):
     exit_code = 5
 
 
+class OtherRunError(TrainingError):
+    """There is a checkpoint, but it is of another run."""
+
+
 class MissingExtraError(InfocalError):
     """An optional dependency that this call needs and that is not installed."""
 

@@ -34,6 +34,7 @@ __all__ = [
     "FORMAT",
     "check_replaceable",
     "count_parameters",
+    "load_method",
     "load_model",
     "read_header",
     "save_model",
@@ -59,6 +60,8 @@ def save_model(model: Rationalizer | JointRationalizer, path: Path, *, keep_run:
         path: the folder; a model in it is replaced.
         keep_run: whether what the training run left in the folder is this model's and stays.
     """
+    if not model.method.tasks_are_own:
+        raise SettingsError("this is a part of a model of several labels; save the whole model")
     check_replaceable(path)
     path = path.resolve()
     parts: Mapping[str, Rationalizer] = getattr(model, "parts", {"": model})
@@ -165,7 +168,7 @@ def load_model(path: Path, *, segmenter: Callable[[str], Iterable[Span]] | None 
         task = goal_from_json(header["task"])
         vocabulary = Vocabulary.from_json(json.loads((path / VOCABULARY).read_text(encoding="utf-8")))
         parts = _read_parts(header["parts"], task, path / SCORED)
-        method = _load_method(path / WEIGHTS, settings, task)
+        method = load_method(path / WEIGHTS, settings, task)
     except ModelError:
         raise
     except (InfocalError, KeyError, ValueError, TypeError, RuntimeError) as error:
@@ -221,18 +224,21 @@ def _read_parts(headers: Mapping[str, Any], task: Goal, path: Path) -> dict[str,
     }
 
 
-def _load_method(path: Path, settings: Settings, task: Goal) -> Method:
+def load_method(path: Path, settings: Settings, task: Goal) -> Method:
+    """A network with the weights of a file, ready to answer."""
     import torch
     from safetensors.torch import load_file
 
     from infocal.methods import build_method
+    from infocal.methods.fla import stored_articles
     from infocal.nn.embedding import TokenEmbedding
 
     tensors = load_file(path)
     frozen = tensors["embedding.is_frozen"]
     with torch.random.fork_rng(devices=[]):  # initial weights are drawn, only to be replaced
         embedding = TokenEmbedding(size=len(frozen), width=tensors["embedding.free"].shape[1], frozen=frozen)
-        method = build_method(settings, embedding=embedding, task=task)
+        articles = stored_articles(tensors) if settings.method == "fla" else None
+        method = build_method(settings, embedding=embedding, task=task, articles=articles)
     own = _tensors(method)
     if own.keys() != tensors.keys():
         raise ModelError(

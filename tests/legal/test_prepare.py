@@ -138,7 +138,7 @@ def test_an_error_names_the_line_and_nothing_done_is_lost(files, tmp_path, monke
     assert not is_encoded(out)
     done = prepare_cases(request(files, out, parts=parts, skip_bad=True, overwrite=True))
     assert done["summary"]["train"]["not readable"] == 1
-    assert "line 101" in done["summary"]["examples of what was not readable"][0]
+    assert "line 101" in done["not readable"][0]
 
 
 def test_blocks_that_are_done_are_not_done_again(files, tmp_path, monkeypatch):

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -94,19 +95,65 @@ def test_the_page_of_cases_shows_facts_with_marks_for_each_task(out):
     assert "被告人" in page
 
 
+METHODS = "full-text,infocal,infocal-joint,topjudge,mpbfn,fla"
+
+
+def changed(folder, name):
+    return {path: path.stat().st_mtime_ns for path in folder.rglob(name)}
+
+
 def test_what_is_done_is_not_done_again(out, command):
-    before = {path: path.stat().st_mtime_ns for path in out.rglob("result.json")}
-    methods = "full-text,infocal,infocal-joint,topjudge,mpbfn,fla"
-    result = run(*command, "--out", out, "--methods", methods, "--tasks", "article,charge")
+    before = changed(out, "result.json")
+    result = run(*command, "--out", out, "--methods", METHODS, "--tasks", "article,charge")
     assert result.exit_code == 0, result.output
     assert result.stderr.count("done already") == len(before)
-    assert before == {path: path.stat().st_mtime_ns for path in out.rglob("result.json")}
-    other = run(
-        *command, "--out", out, "--methods", "topjudge", "--tasks", "article,charge", "--set", "training.clip=0.5"
-    )
-    assert "other data or settings" in other.stderr
-    assert other.exit_code != 0
-    assert "Traceback" not in other.output
+    assert before == changed(out, "result.json")
+
+
+def test_what_is_trained_is_only_scored_again(out, command):
+    """After a kill before the figures were written, and for another decoder."""
+    results = json.loads((out / "runs/topjudge/article+charge/seed0/result.json").read_text())
+    trained = {**changed(out, "model.json"), **changed(out, "weights.safetensors")}
+    for name in ("topjudge", "fla"):
+        (out / f"runs/{name}/article+charge/seed0/result.json").unlink()
+    result = run(*command, "--out", out, "--methods", METHODS, "--tasks", "article,charge", "--decoder", "spans")
+    assert result.exit_code == 0, result.output
+    assert result.stderr.count("done already") == 3  # full-text twice, mpbfn: no words are chosen
+    assert trained == {**changed(out, "model.json"), **changed(out, "weights.safetensors")}
+    again = json.loads((out / "runs/topjudge/article+charge/seed0/result.json").read_text())
+    assert again["tasks"] == results["tasks"]
+    assert again["seconds"] == results["seconds"] > 0
+
+
+def test_other_settings_and_other_articles_are_another_run(out, command, tmp_path):
+    words = [*command, "--out", out, "--tasks", "article,charge"]
+    other = run(*words, "--methods", "topjudge", "--set", "training.clip=0.5")
+    assert "is of other data or settings; remove it" in other.stderr
+    assert other.exit_code == 2
+    (tmp_path / "law.jsonl").write_text(json.dumps({"article": "264", "text": "盗窃公私财物"}) + "\n")
+    other = run(*words, "--methods", "fla", "--articles", tmp_path / "law.jsonl")
+    assert "is of other data or settings" in other.stderr
+
+
+def test_one_task_by_a_model_of_all(out, command):
+    result = run(*command, "--out", out, "--methods", "infocal-joint,topjudge", "--tasks", "charge", "--cases", 0)
+    assert result.exit_code == 0, result.output
+    assert "charge" in result.stdout
+    assert "cases.html" not in result.stdout
+
+
+def test_a_line_that_cannot_be_read_is_left_out_and_told(command, data, tmp_path):
+    for path in data.iterdir():
+        (tmp_path / path.name).write_bytes(
+            path.read_bytes() + (b"{broken\n" if path.name == "train.json" else b"")
+        )
+    words = [tmp_path if word == data else word for word in command]
+    words = [*words, "--out", tmp_path / "o", "--methods", "topjudge", "--tasks", "charge"]
+    assert "train.json, line 91" in run(*words).stderr
+    result = run(*words, "--skip-bad")
+    assert "was prepared from other files or with other settings" in " ".join(result.stderr.split())
+    shutil.rmtree(tmp_path / "o")
+    assert run(*words, "--skip-bad").exit_code == 0
 
 
 def test_fla_needs_the_articles(out, command):
@@ -159,3 +206,11 @@ def test_the_page_of_the_experiment_names_every_option_and_row():
     for parameter in reproduce_cail.cail.params:
         assert any(f"`{name}" in page or f" {name}" in page for name in parameter.opts), parameter.opts
     assert all(f"`{row}`" in page for row in reproduce_cail.ROWS)
+
+
+def test_articles_of_other_names_are_not_passed_over(command, tmp_path):
+    (tmp_path / "law.jsonl").write_text(json.dumps({"article": "第264条", "text": "盗窃公私财物"}) + "\n")
+    result = run(*command, "--out", tmp_path / "o", "--methods", "fla", "--articles", tmp_path / "law.jsonl")
+    assert result.exit_code == 3
+    assert "第264条" in result.stderr
+    assert "names as in the cases: '133', '234', '264'" in " ".join(result.stderr.split())

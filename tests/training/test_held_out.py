@@ -113,6 +113,10 @@ def test_the_papers_rule_needs_marked_words(tiny):
     rows = [type(row)(row.text, row.label) for row in toy_reviews(100)]
     with pytest.raises(SettingsError, match="no held-out row has any"):
         held_out(tiny, rows)
+    with pytest.raises(
+        SettingsError, match="no held-out row has any"
+    ):  # some rows have marks, not the held-out ones
+        held_out(tiny, [*rows[:60], *toy_reviews(100)[60:]])
 
 
 def test_every_text_is_read_once_however_often_it_counts(tiny):

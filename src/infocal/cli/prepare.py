@@ -74,7 +74,7 @@ def cail(
     if data is not None:
         if any(parts.values()):
             raise click.UsageError("give --data, or --train, --valid and --test, not both")
-        parts = by_name(data)
+        parts = by_name(data, otherwise=", or --train PATH instead of --data")
     if not parts["train"]:
         raise click.UsageError("there is nothing to prepare: give --data DIR or --train PATH")
     voice = Voice(quiet=quiet)
@@ -86,8 +86,8 @@ def cail(
         _report(manifest, voice)
 
 
-def by_name(folder: Path) -> dict[str, tuple[Path, ...]]:
-    """The files of each part, told apart by their names."""
+def by_name(folder: Path, *, otherwise: str = "") -> dict[str, tuple[Path, ...]]:
+    """The files of each part, by their names; ``otherwise`` says what else than a train file is allowed."""
     from infocal.data.cail import case_files
     from infocal.errors import DataError
     from infocal.text.sources import shown_list
@@ -99,7 +99,7 @@ def by_name(folder: Path) -> dict[str, tuple[Path, ...]]:
     }
     if not parts["train"]:
         found = f"no file has train in its name; there are {shown_list([file.name for file in files])}"
-        raise DataError(found, allowed="such a file, or --train PATH instead of --data", source=str(folder))
+        raise DataError(found, allowed=f"such a file{otherwise}", source=str(folder))
     return parts
 
 
@@ -139,12 +139,11 @@ class Bar:
 def _report(manifest: Mapping[str, Any], voice: Voice) -> None:
     from infocal.report import Table
 
-    summary = dict(manifest["summary"])
-    examples_of_bad = summary.pop("examples of what was not readable", [])
+    summary = manifest["summary"]
     names = list(next(iter(summary.values())))
     rows = [(name, *(f"{part[name]:,}" for part in summary.values())) for name in names]
     voice.result.print(Table("Cases", ("", *summary), rows))
     for name, classes in manifest["labels"].items():
         voice.say(f"{name}: {len(classes)} classes")
-    for example in examples_of_bad:
+    for example in manifest["not readable"]:
         voice.tell(example)

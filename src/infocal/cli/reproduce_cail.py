@@ -15,7 +15,7 @@ from infocal.cli.reproduce import names, progress_bars
 
 if TYPE_CHECKING:
     from infocal.reproduce.judgement_cases import FactCase
-    from infocal.reproduce.judgements import Plan, Result
+    from infocal.reproduce.judgements import Outcome, Plan
 
 __all__ = ["ROWS", "TASKS", "cail"]
 
@@ -133,20 +133,24 @@ def cail(**options: Any) -> None:
         articles=request.articles,
         decoder=request.decoder,
     )
-    results = reproduce_cail(
+    outcome = reproduce_cail(
         request.out / "cases",
         plan,
         request.out,
         trackers=progress_bars(voice),
         say=lambda line: voice.aside.print(line, soft_wrap=True),
     )
-    _deliver(request, plan, results, manifest, _facts(request, plan, manifest, parts), voice)
+    for note in outcome.notes:
+        voice.tell(note)
+    facts = _facts(request, plan, manifest, parts) if request.cases else []
+    _deliver(request, plan, outcome, manifest, facts, voice)
 
 
 def _prepare(request: _Request, parts: Mapping[str, tuple[Path, ...]], voice: Voice) -> dict[str, Any]:
     import os
 
     from infocal.cli.prepare import Bar
+    from infocal.errors import SettingsError
     from infocal.legal.prepare import Request, prepare_cases
 
     what = Request(
@@ -156,15 +160,20 @@ def _prepare(request: _Request, parts: Mapping[str, tuple[Path, ...]], voice: Vo
         processes=request.threads or os.cpu_count() or 1,
         skip_bad=request.skip_bad,
     )
-    with Bar(voice) as bar:
-        return prepare_cases(what, progress=bar.move)
+    try:
+        with Bar(voice) as bar:
+            return prepare_cases(what, progress=bar.move)
+    except SettingsError:
+        raise SettingsError(
+            f"{what.out} was prepared from other files or with other settings, or holds something else; "
+            "remove it, or name another folder with --out"
+        ) from None
 
 
 def _facts(
     request: _Request, plan: Plan, manifest: Mapping[str, Any], parts: Mapping[str, tuple[Path, ...]]
 ) -> list[FactCase]:
     """Some test cases with what the first model of each row that shows words reads in them."""
-    from infocal.joint import JointRationalizer
     from infocal.reproduce.judgement_cases import choose_facts
     from infocal.reproduce.judgements import ROWS, model_of
 
@@ -173,9 +182,7 @@ def _facts(
     for name in plan.rows:
         row = ROWS[name]
         for task in plan.tasks if row.selects else ():
-            model = model_of(request.out, name, task)
-            if isinstance(model, JointRationalizer):
-                model = model.parts[task]
+            model = model_of(request.out, plan, name, task)
             documents = [fact.document(task) for fact in facts]
             for fact, found in zip(facts, model.explain_documents(documents, decoder=plan.decoder), strict=True):
                 fact.add(task, row.title, found)
@@ -185,7 +192,7 @@ def _facts(
 def _deliver(
     request: _Request,
     plan: Plan,
-    results: Sequence[Result],
+    outcome: Outcome,
     manifest: Mapping[str, Any],
     facts: Sequence[FactCase],
     voice: Voice,
@@ -193,28 +200,32 @@ def _deliver(
     from infocal.files import write_text
     from infocal.report import Table
     from infocal.reproduce.judgement_cases import cases_page
-    from infocal.reproduce.judgement_tables import COLUMNS, csv_table, latex_table, lines_of, markdown_report
+    from infocal.reproduce.judgement_tables import (
+        COLUMNS,
+        csv_table,
+        latex_table,
+        lines_of,
+        markdown_report,
+        shown_cells,
+    )
     from infocal.reproduce.published_cail import which_official
 
-    summary = manifest["summary"]
+    results, summary = outcome.results, manifest["summary"]
     counts = {part: int(summary[part]["cases"]) for part in summary}
     official = which_official(sum(counts.values()))
     data = {f"{part} cases": count for part, count in counts.items()}
     data |= {f"classes of {task}": len(manifest["labels"][task]) for task in plan.tasks}
     title = "Court cases, and the words that each model goes by"
     texts = {
-        "table.md": markdown_report(results, plan.tasks, official=official, data=data),
+        "table.md": markdown_report(results, plan.tasks, official=official, data=data, notes=outcome.notes),
         "table.csv": csv_table(results, plan.tasks, official),
         "table.tex": latex_table(results, plan.tasks, official),
-        "cases.html": cases_page(facts, title=title),
+        **({"cases.html": cases_page(facts, title=title)} if request.cases else {}),
     }
     for name, content in texts.items():
         write_text(request.out / name, content)
     for task in plan.tasks:
-        rows = [
-            (line.title, *(None if cell is None else cell.value for cell in line.cells[task].values()))
-            for line in lines_of(results, plan.tasks, official)
-        ]
+        rows = [(line.title, *shown_cells(line, task)) for line in lines_of(results, plan.tasks, official)]
         voice.result.print(Table(task, ("", *COLUMNS.values()), rows))
     voice.say("Written:")
     for name in texts:

@@ -98,12 +98,17 @@ def build_articles(
 
     Raises:
         MissingExtraError: scikit-learn is not installed.
-        DataError: an article has no token.
+        DataError: an article has no token, or no article of the cases has a text although there are texts.
     """
     import torch
 
     from infocal.nn.retrieval import Articles
 
+    if texts and not any(name in texts for name in names):
+        found = f"the articles are called {shown_list(list(texts))}, and none of the cases' articles is"
+        raise DataError(
+            found, allowed=f"names as in the cases: {shown_list(list(names))}", source="the law articles"
+        )
     builder = CorpusBuilder(segmenter, max_tokens=article_tokens, source="the law articles")
     for name in names:
         text = texts.get(name) or _in_words(name, chinese=segmenter.name in ("chinese", "characters"))

@@ -265,6 +265,7 @@ def _finish(
         "labels": classes,
         "parts": parts,
         "summary": totals.summary(parts),
+        "not readable": totals.examples,
     }
 
 
@@ -342,4 +343,4 @@ class _Totals:
                 "cut": record["cut"],
             }
             for part, record in parts.items()
-        } | ({"examples of what was not readable": self.examples} if self.examples else {})
+        }

@@ -69,7 +69,7 @@ class InfoCal(Method):
 
     def views(self) -> tuple[Method, ...]:
         """The method itself, or one for each of several tasks."""
-        if len(self.tasks) == 1:
+        if isinstance(self.task, Task):
             return (self,)
         return tuple(TaskView(self, place, task) for place, task in enumerate(self.tasks))
 

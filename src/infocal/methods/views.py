@@ -17,12 +17,13 @@ class TaskView(Method):
     Its own parameters are none: they are the whole method's, which is trained, saved and loaded as a whole.
 
     Args:
-        whole: gives scores (k, b, t) and outputs (b, c) of all tasks side by side.
+        whole: gives scores (k, b, t), or (b, t) for one task, and outputs (b, c) of all tasks side by side.
         place: which of its tasks.
         task: that task.
     """
 
     task: Task
+    tasks_are_own = False
 
     def __init__(self, whole: Method, place: int, task: Task) -> None:
         super().__init__()
@@ -44,7 +45,8 @@ class TaskView(Method):
 
     def score_tokens(self, batch: Batch) -> Tensor:
         """(b, t): the log-odds of this task's selection."""
-        return self.whole.score_tokens(batch)[self.place]
+        scores = self.whole.score_tokens(batch)
+        return scores if scores.ndim == 2 else scores[self.place]
 
     def predict(self, batch: Batch, selected: Tensor) -> Tensor:
         """(b, c): this task's outputs given only the selected tokens."""

@@ -12,7 +12,7 @@ from infocal.reproduce.judgements import ROWS, Result
 from infocal.reproduce.published_cail import CAIL_TABLES, impossible_cells
 from infocal.reproduce.tables import MEASURED, PUBLISHED, Mean
 
-__all__ = ["COLUMNS", "Line", "csv_table", "latex_table", "lines_of", "markdown_report"]
+__all__ = ["COLUMNS", "Line", "csv_table", "latex_table", "lines_of", "markdown_report", "shown_cells"]
 
 COLUMNS = {
     "accuracy": "Acc",
@@ -105,8 +105,9 @@ def markdown_report(
     parts = ["# Court cases: article, charge and penalty term", markdown_table(("data", ""), _facts(data))]
     for task in tasks:
         header = ["", *COLUMNS.values(), "seeds", "training s"]
-        rows = [[line.title, *_shown(line, task), *_effort(results, line)] for line in lines]
-        rows.insert(sum(not line.joint for line in lines), ["**all tasks in one**", *[""] * (len(header) - 1)])
+        rows = [[line.title, *shown_cells(line, task), *_effort(results, line, task)] for line in lines]
+        if any(line.joint for line in lines):
+            rows.insert(sum(not line.joint for line in lines), ["**all tasks in one**", *[""] * (len(header) - 1)])
         parts += [f"## {task}", markdown_table(header, rows)]
     said = [*NOTES, *notes, *_about_the_paper(official)]
     return "\n\n".join([*parts, "## Notes", "\n".join(f"- {note}" for note in said)]) + "\n"
@@ -130,16 +131,16 @@ def _about_the_paper(official: str | None) -> Iterator[str]:
     )
 
 
-def _effort(results: Sequence[Result], line: Line) -> tuple[str, str]:
+def _effort(results: Sequence[Result], line: Line, task: str) -> tuple[str, str]:
     if line.source == PUBLISHED:
         return "", ""
-    seconds = [result.seconds for result in results if result.row == line.row]
-    return str(
-        len({result.seed for result in results if result.row == line.row})
-    ), f"{sum(seconds) / len(seconds):.0f}"
+    results = [result for result in results if result.row == line.row and task in result.tasks]
+    seconds = [result.seconds for result in results]
+    return str(len(results)), f"{sum(seconds) / len(seconds):.0f}"
 
 
-def _shown(line: Line, task: str, *, mark: str = " †", plus: str = " ± ") -> list[str]:
+def shown_cells(line: Line, task: str, *, mark: str = " †", plus: str = " ± ") -> list[str]:
+    """The figures of a task as text."""
     cells = line.cells[task]
     return [_figure(name, cells[name], mark=mark, plus=plus) for name in COLUMNS]
 
@@ -179,7 +180,7 @@ def latex_table(results: Sequence[Result], tasks: Sequence[str], official: str |
     for place, line in enumerate(lines):
         if place and line.joint and not lines[place - 1].joint:
             body.append(r"\midrule")
-        cells = [cell for task in tasks for cell in _shown(line, task, mark=r"$^\dagger$", plus=r" $\pm$ ")]
+        cells = [cell for task in tasks for cell in shown_cells(line, task, mark=r"$^\dagger$", plus=r" $\pm$ ")]
         body.append(rf"{line.title.replace('_', chr(92) + '_')} & {' & '.join(cells)} \\")
     return "\n".join(
         [

@@ -6,9 +6,11 @@ When to stop is decided by the held-out task loss at the share of words that was
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,24 +19,28 @@ from infocal.data.cail import TASKS
 from infocal.data.encoded import EncodedFolder
 from infocal.errors import DataError, SettingsError
 from infocal.files import write_text
-from infocal.fitting import run_identity
+from infocal.fitting import resolve_settings, run_identity
+from infocal.joint import JointRationalizer
 from infocal.legal.articles import build_articles, read_articles
 from infocal.loading import load
 from infocal.reproduce.runs import MODEL, train_model, train_network
+from infocal.storage import WEIGHTS, load_method
 from infocal.tasks import Joint
 from infocal.training.preparation import Prepared, open_encoded
 
 if TYPE_CHECKING:
+    from infocal.data.corpus import Corpus
     from infocal.nn.retrieval import Articles
+    from infocal.rationalizer import Rationalizer
     from infocal.training.tracking import Tracker
 
-__all__ = ["DEFAULT_ROWS", "ROWS", "Plan", "Result", "Row", "model_of", "reproduce_cail"]
+__all__ = ["DEFAULT_ROWS", "ROWS", "Outcome", "Plan", "Result", "Row", "model_of", "reproduce_cail"]
 
 SELECT: Mapping[str, float] = {"article": 0.2, "charge": 0.2, "term": 0.3}
 """The paper's shares for its larger data; for the smaller it has .14, .14 and .3."""
 PROTOCOL: Mapping[str, object] = {"encoder.kind": "lstm", "encoder.hidden_width": 100, "text.width": 100}
 ALL = "all"
-RESULT = "result.json"
+RESULT, TRAINED = "result.json", "trained.json"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +62,11 @@ class Row:
     published: str | None = None
     joint: bool = False
     selects: bool = True
+
+    @property
+    def judge(self) -> bool:
+        """Whether it is one of the systems that answer several tasks from all words."""
+        return self.joint and not self.selects
 
 
 def _ours(title: str, recipe: str, published: str | None) -> Row:
@@ -114,7 +125,7 @@ class Plan:
         """The settings of one run; a model of all tasks takes the share of the first."""
         row = ROWS[name]
         fixed = dict(PROTOCOL)
-        if row.joint and not row.selects:
+        if row.judge:
             fixed = {}  # these systems have sizes of their own
         if self.vectors is not None:
             fixed["text.vectors"] = str(self.vectors)
@@ -150,6 +161,19 @@ class Result:
     seed: int
     tasks: Mapping[str, Mapping[str, Any]]
     seconds: float
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a reproduction found.
+
+    Attributes:
+        results: one per run.
+        notes: sentences that the user should read.
+    """
+
+    results: list[Result]
+    notes: list[str]
 
 
 @dataclass(frozen=True)
@@ -191,7 +215,7 @@ def reproduce_cail(
     *,
     trackers: Callable[[], Sequence[Tracker]] = tuple,
     say: Callable[[str], None] = lambda line: None,
-) -> list[Result]:
+) -> Outcome:
     """Train what is not trained yet, and score everything on the test cases.
 
     Args:
@@ -203,81 +227,132 @@ def reproduce_cail(
     """
     folder = EncodedFolder.open(cases)
     if "test" not in folder.manifest["parts"]:
-        raise DataError("there are no test cases", allowed="a part test", source=str(cases))
-    runs = list(plan.runs())
-    settings_of = {run: plan.settings(*run) for run in runs}  # what is wrong with them is said before any work
+        raise DataError("there are no test cases", allowed="a file with test in its name", source=str(cases))
+    settings_of = {run: plan.settings(*run) for run in plan.runs()}
     for settings in settings_of.values():
         if settings.fla is not None and settings.fla.article_task not in plan.tasks:
             raise SettingsError(f"fla needs the task {settings.fla.article_task}; add it to --tasks")
     data = _Data(folder, plan, {} if plan.articles is None else read_articles(plan.articles))
-    results = []
-    for place, (run, settings) in enumerate(settings_of.items(), 1):
-        name, task, seed = run
-        prepared = data.prepared(task, settings)
-        path, identity = run_folder(out, *run) / RESULT, run_identity(prepared, settings)
-        record = _finished(path, identity, plan)
+    jobs = [_Job(data, run, settings, run_folder(out, plan, *run)) for run, settings in settings_of.items()]
+    found = {job.run: job.finished() for job in jobs}  # what does not go together is said before any work
+    results, notes = [], dict[str, None]()
+    for place, job in enumerate(jobs, 1):
+        name, task, seed = job.run
+        record = found[job.run]
         done = ", done already" if record else ""
-        say(f"{place} of {len(runs)}: {name}, {task}, seed {seed}{done}")
-        if not record:
-            record = _run(data, run, prepared, settings, out, trackers())
-            record |= {"identity": identity, "decoder": plan.decoder}
-            write_text(path, json.dumps(record, ensure_ascii=False, indent=1) + "\n")
+        say(f"{place} of {len(jobs)}: {name}, {task}, seed {seed}{done}")
+        record = record or job.do(trackers())
+        notes |= dict.fromkeys(record["notes"])
         results.append(Result(name, seed, record["tasks"], float(record["seconds"])))
-    return results
+    return Outcome(results, list(notes))
 
 
-def run_folder(out: Path, name: str, task: str, seed: int) -> Path:
+def run_folder(out: Path, plan: Plan, name: str, task: str, seed: int) -> Path:
     """Where a run keeps what it made."""
-    return out / "runs" / name / task / f"seed{seed}"
+    return out / "runs" / name / ("+".join(plan.tasks) if task == ALL else task) / f"seed{seed}"
 
 
-def model_of(out: Path, name: str, task: str, seed: int = 0) -> Any:
-    """The model of a run that shows words, for the task or for all."""
-    return load(run_folder(out, name, ALL if ROWS[name].joint else task, seed) / MODEL)
+def model_of(out: Path, plan: Plan, name: str, task: str, seed: int = 0) -> Rationalizer:
+    """The model of a run that shows words, for one task."""
+    model = load(run_folder(out, plan, name, ALL if ROWS[name].joint else task, seed) / MODEL)
+    return model.parts[task] if isinstance(model, JointRationalizer) else model
 
 
-def _finished(path: Path, identity: str, plan: Plan) -> dict[str, Any]:
-    """What a run found before; nothing if it has not run, or would now be another."""
-    if not path.is_file():
-        return {}
+@dataclass(frozen=True)
+class _Job:
+    """One run: what it found before, or what it does."""
+
+    data: _Data
+    run: tuple[str, str, int]
+    settings: Settings
+    folder: Path
+
+    @property
+    def row(self) -> Row:
+        return ROWS[self.run[0]]
+
+    @property
+    def prepared(self) -> Prepared:
+        return self.data.prepared(self.run[1], self.settings)
+
+    @property
+    def test(self) -> Corpus:
+        return self.data.folder.part("test", self.data.labels(self.run[1]))
+
+    @cached_property
+    def asked(self) -> dict[str, Any]:
+        """What the figures depend on besides the trained network."""
+        decoder = self.data.plan.decoder if self.row.selects else None
+        return {"test": self.test.fingerprint(), "decoder": decoder}
+
+    @cached_property
+    def trained_from(self) -> str:
+        """What the trained network depends on."""
+        law = self.data.law if self.settings.method == "fla" else {}
+        parts = [run_identity(self.prepared, self.settings), json.dumps(law, sort_keys=True)]
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+    def finished(self) -> dict[str, Any]:
+        """What the run found before; nothing if it has not been scored, or other words are asked for.
+
+        Raises:
+            SettingsError: it was trained on other data or with other settings.
+        """
+        trained, path = _read(self.folder / TRAINED), self.folder / RESULT
+        if trained and trained.get("from") != self.trained_from:
+            raise SettingsError(
+                f"{self.folder} is of other data or settings; remove it, or name another folder with --out"
+            )
+        record = _read(path) if trained else {}
+        return record if record.get("asked") == self.asked else {}
+
+    def do(self, trackers: Sequence[Tracker]) -> dict[str, Any]:
+        """Train, unless that is done, and score."""
+        prepared = self.prepared
+        scored = self._judged if self.row.judge else self._modelled
+        tasks, seconds = scored(prepared, trackers)
+        record = {"asked": self.asked, "tasks": tasks, "seconds": seconds, "notes": prepared.notes}
+        write_text(self.folder / RESULT, json.dumps(record, ensure_ascii=False, indent=1) + "\n")
+        return record
+
+    def _modelled(self, prepared: Prepared, trackers: Sequence[Tracker]) -> tuple[dict[str, Any], float]:
+        if _read(self.folder / TRAINED):
+            model = load(self.folder / MODEL)
+        else:
+            model = train_model(self.folder, prepared, self.settings, trackers=trackers)
+            self._note_trained(0.0)
+        figures = model.evaluate_corpus(self.test, decoder=self.data.plan.decoder)
+        tasks = figures.get("tasks", {self.run[1]: figures})
+        if not self.row.selects:
+            tasks = {name: {**part["full_text"], "selected": 1.0} for name, part in tasks.items()}
+        return tasks, float(model.record["training"]["seconds"])
+
+    def _judged(self, prepared: Prepared, trackers: Sequence[Tracker]) -> tuple[dict[str, Any], float]:
+        from infocal.training.inference import full_text_outputs
+
+        goal, test = prepared.task, self.test
+        if not isinstance(goal, Joint) or test.targets is None:
+            raise TypeError("a judge has several tasks, and test cases have targets")
+        if trained := _read(self.folder / TRAINED):
+            settings = resolve_settings(self.settings, prepared)
+            network, seconds = load_method(self.folder / WEIGHTS, settings, goal), float(trained["seconds"])
+        else:
+            articles = self.data.articles(prepared, self.settings)
+            network, seconds = train_network(
+                self.folder, prepared, self.settings, articles=articles, trackers=trackers
+            )
+            self._note_trained(seconds)
+        scores = goal.scores(full_text_outputs(network, test), test.targets)
+        return {name: {**scores[name], "selected": 1.0} for name in scores}, seconds
+
+    def _note_trained(self, seconds: float) -> None:
+        record = {"from": self.trained_from, "seconds": seconds}
+        write_text(self.folder / TRAINED, json.dumps(record) + "\n")
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """A record on file; empty if there is none, or half of one."""
     try:
-        record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError:
+        return dict(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
         return {}
-    if record.get("identity") != identity:
-        raise SettingsError(
-            f"{path} is of other data or settings; name another folder with --out, or remove that one"
-        )
-    return record if record.get("decoder") == plan.decoder else {}
-
-
-def _run(
-    data: _Data,
-    run: tuple[str, str, int],
-    prepared: Prepared,
-    settings: Settings,
-    out: Path,
-    trackers: Sequence[Tracker],
-) -> dict[str, Any]:
-    name, task, _ = run
-    test = data.folder.part("test", data.labels(task))
-    folder = run_folder(out, *run)
-    if not ROWS[name].joint:
-        model = train_model(folder, prepared, settings, trackers=trackers)
-        figures = model.evaluate_corpus(test, decoder=data.plan.decoder)
-        if not ROWS[name].selects:
-            figures = {**figures["full_text"], "selected": 1.0}
-        return {"tasks": {task: figures}, "seconds": model.record["training"]["seconds"]}
-    if ROWS[name].selects:
-        model = train_model(folder, prepared, settings, trackers=trackers)
-        found = model.evaluate_corpus(test, decoder=data.plan.decoder)["tasks"]
-        return {"tasks": found, "seconds": model.record["training"]["seconds"]}
-    from infocal.training.inference import full_text_outputs
-
-    articles = data.articles(prepared, settings)
-    network, seconds = train_network(folder, prepared, settings, articles=articles, trackers=trackers)
-    goal = prepared.task
-    if not isinstance(goal, Joint) or test.targets is None:
-        raise TypeError("a judge has several tasks")
-    scores = goal.scores(full_text_outputs(network, test), test.targets)
-    return {"tasks": {one: {**scores[one], "selected": 1.0} for one in scores}, "seconds": seconds}

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from infocal.config import Settings
-from infocal.errors import SettingsError
-from infocal.fitting import StoppedEarlyError, train_prepared
+from infocal.errors import OtherRunError, SettingsError
+from infocal.fitting import StoppedEarlyError, train_method, train_prepared
 from infocal.reproduce.scoring import agreement
 from infocal.storage import CHECKPOINT, HEADER, METRICS, WEIGHTS, read_header, save_model, save_weights
 from infocal.training.tracking import MetricsFile, Tracker
@@ -35,6 +35,7 @@ __all__ = [
 
 MODEL, AGREEMENT = "model", "agreement"
 STOPPED = "stopped by the user; the same command goes on from here"
+BEGUN = "holds the beginnings of a run with other data or settings; remove it, or name another folder with --out"
 
 
 def is_finished(folder: Path, settings: Settings) -> bool:
@@ -96,6 +97,8 @@ def train_model(
         )
     except StoppedEarlyError:
         raise StoppedEarlyError(STOPPED) from None
+    except OtherRunError:
+        raise SettingsError(f"{model_folder} {BEGUN}") from None
     if model.record["training"]["interrupted"]:
         raise StoppedEarlyError(STOPPED)
     save_model(model, model_folder, keep_run=True)
@@ -118,17 +121,18 @@ def train_network(
     Returns:
         the network with its best weights, and the seconds of training.
     """
-    from infocal.fitting import train_method
-
     path = folder / CHECKPOINT
-    method, result = train_method(
-        prepared,
-        settings,
-        articles=articles,
-        trackers=[MetricsFile(folder / METRICS), *trackers],
-        checkpoint=path,
-        resume=True,
-    )
+    try:
+        method, result = train_method(
+            prepared,
+            settings,
+            articles=articles,
+            trackers=[MetricsFile(folder / METRICS), *trackers],
+            checkpoint=path,
+            resume=True,
+        )
+    except OtherRunError:
+        raise SettingsError(f"{folder} {BEGUN}") from None
     if result.interrupted or not result.trained:
         raise StoppedEarlyError(STOPPED)
     save_weights(method, folder / WEIGHTS)

@@ -95,4 +95,7 @@ def _range(values: Mapping[str, Any]) -> Range:
     found = Range(*(float(values[name]) for name in ("first", "last", "step")))
     if not (found.step > 0 and found.first <= found.last < float("inf")):
         raise ValueError(f"{dict(values)} has no values")
+    steps = (found.last - found.first) / found.step
+    if abs(steps - round(steps)) > 1e-6:
+        raise ValueError(f"{dict(values)} does not reach its last value in whole steps")
     return found

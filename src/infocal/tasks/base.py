@@ -44,8 +44,8 @@ class Goal(ABC):
         """The same goal, knowing how frequent each class is in the training targets (n,)."""
 
     @abstractmethod
-    def loss(self, logits: Tensor, targets: Tensor, *, balance: float = 0.0) -> Tensor:
-        """(b, c), (b,) -> (b,); about 1 for a model that knows nothing, whatever the label's units.
+    def loss(self, logits: Tensor, targets: Tensor, *, balance: float = 0.0, plain: bool = False) -> Tensor:
+        """(b, c), (b,) -> (b,); about 1 for a model that knows nothing, whatever the label's units; or plain.
 
         ``balance`` (0 to 1) is how far a rare class is to count like a frequent one; scores ignore it.
         """

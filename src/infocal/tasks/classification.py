@@ -72,8 +72,8 @@ class Classification(Task):
         counts = np.maximum(np.bincount(targets, minlength=self.outputs), 1)
         return replace(self, priors=tuple((counts / counts.sum()).tolist()))
 
-    def loss(self, logits: Tensor, targets: Tensor, *, balance: float = 0.0) -> Tensor:
-        """Cross-entropy divided by that of a uniform guess.
+    def loss(self, logits: Tensor, targets: Tensor, *, balance: float = 0.0, plain: bool = False) -> Tensor:
+        """Cross-entropy divided by that of a uniform guess, or as it is.
 
         With ``balance`` it sees the logits plus so many times the logarithms of the priors: what the frequencies
         alone explain is then not learned, and the logits that inference reads do not drown rare classes (logit
@@ -83,7 +83,7 @@ class Classification(Task):
 
         if balance:
             logits = logits + logits.new_tensor(self._shift(balance))
-        return cross_entropy(logits, targets) / self.unit
+        return cross_entropy(logits, targets) / (1.0 if plain else self.unit)
 
     def held_out_losses(self, logits: Array, targets: Array, *, balance: float = 0.0) -> Array:
         """The loss at the temperature that suits these logits best.

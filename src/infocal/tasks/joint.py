@@ -65,13 +65,16 @@ class Joint(Goal):
         named = zip(self.tasks.items(), columns, strict=True)
         return replace(self, tasks={name: task.with_priors(column) for (name, task), column in named})
 
-    def loss(self, logits: Tensor, targets: Tensor, *, balance: float = 0.0) -> Tensor:
-        """The mean of the tasks' losses, each balanced by itself."""
+    def loss(self, logits: Tensor, targets: Tensor, *, balance: float = 0.0, plain: bool = False) -> Tensor:
+        """The mean of the tasks' losses, each balanced and measured by itself."""
         import torch
 
         losses = [
             task.loss(
-                logits[:, own], torch.from_numpy(task.target_array(targets[:, place].numpy())), balance=balance
+                logits[:, own],
+                torch.from_numpy(task.target_array(targets[:, place].numpy())),
+                balance=balance,
+                plain=plain,
             )
             for place, (task, own) in enumerate(zip(self.tasks.values(), self.slices(), strict=True))
         ]

@@ -60,11 +60,11 @@ class Regression(Task):
         """A score has no classes."""
         return self
 
-    def loss(self, logits: Tensor, targets: Tensor, *, balance: float = 0.0) -> Tensor:
-        """Squared error through a sigmoid, divided by the variance of the targets."""
+    def loss(self, logits: Tensor, targets: Tensor, *, balance: float = 0.0, plain: bool = False) -> Tensor:
+        """Squared error through a sigmoid, divided by the variance of the targets, or as it is."""
         from infocal.losses.prediction import squared_error
 
-        return squared_error(logits, targets) / self.variance
+        return squared_error(logits, targets) / (1.0 if plain else self.variance)
 
     def held_out_losses(self, logits: Array, targets: Array, *, balance: float = 0.0) -> Array:
         """The loss itself."""

@@ -118,7 +118,8 @@ class HeldOut:
     def __init__(self, method: Method, corpus: Corpus, *, share: float, texts: ThresholdTexts) -> None:
         self.method, self.corpus, self.share, self.texts = method, corpus, share, texts
         self._thresholds: list[float] = []
-        if method.settings.training.stopping == "rationale_recall" and corpus.gold is None:
+        marked = corpus.gold is not None and corpus.annotated is not None and corpus.annotated.any()
+        if method.settings.training.stopping == "rationale_recall" and not marked:
             raise SettingsError(
                 "training.stopping=rationale_recall goes by the human's evidence, but no held-out row has any; "
                 "name its column with --rationale NAME, or leave the setting out"

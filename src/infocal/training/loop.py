@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from infocal.data.batches import collate, plan_batches
 from infocal.data.corpus import Corpus
-from infocal.errors import TrainingError
+from infocal.errors import OtherRunError, TrainingError
 from infocal.losses.reductions import weighted_sum
 from infocal.methods.base import Conditions, Method, Phase, Step
 from infocal.training.checkpoint import (
@@ -383,7 +383,7 @@ class Trainer:
             return
         tensors, values = read_checkpoint(self.checkpoint)
         if values["identity"] != self.identity:
-            raise TrainingError(
+            raise OtherRunError(
                 f"{self.checkpoint} belongs to a run with other data or settings; "
                 "resume with the same data and settings, or train anew without resuming"
             )

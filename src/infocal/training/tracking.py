@@ -117,12 +117,18 @@ def _line(record: Mapping[str, Any]) -> str:
     parts = [f"{record['phase'].replace('_', '-'):<8} round {record['round']}:"]
     for name, title in (("guide", "full text"), ("selection", "selected words")):
         if name in dev:
-            figures = dev[name]
-            metric = "accuracy" if "accuracy" in figures else "mse"
-            parts.append(f"{title} {metric} {figures[metric]:.3f}")
+            parts.append(f"{title} {_told(dev[name])}")
     if "selected" in dev:
         parts.append(f"sampled share {record['rate']:.2f}")
     return "  ".join([*parts, f"({record['seconds']:.0f} s)"])
+
+
+def _told(figures: Mapping[str, Any]) -> str:
+    """The figure that says most; of several tasks that of each."""
+    for metric in ("accuracy", "mse"):
+        if metric in figures:
+            return f"{metric} {figures[metric]:.3f}"
+    return ", ".join(f"{name} {_told(part)}" for name, part in figures.items())
 
 
 class TensorBoard(Tracker):

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "StoppedEarlyError",
+    "check_trainable",
     "fit",
     "one_label",
     "resolve_settings",
@@ -112,12 +113,7 @@ def train_prepared(
     tell: Callable[[str], None] = lambda note: None,
 ) -> Rationalizer | JointRationalizer:
     """Train a model on data that is already encoded; arguments as in :func:`fit`."""
-    from infocal.methods import WITHOUT_EVIDENCE
-
-    if settings.method in WITHOUT_EVIDENCE:
-        raise SettingsError(
-            f"the method {settings.method} shows no evidence; `infocal reproduce cail` compares with it"
-        )
+    check_trainable(settings, prepared)
     settings = resolve_settings(settings, prepared)
     method, result = train_method(prepared, settings, trackers=trackers, checkpoint=checkpoint, resume=resume)
     if not result.trained:
@@ -128,6 +124,17 @@ def train_prepared(
     if result.interrupted:
         tell("Stopped by the user: this is the best model so far; --resume goes on with the run.")
     return _finish(method, prepared, settings, result)
+
+
+def check_trainable(settings: Settings, prepared: Prepared) -> None:
+    """Raise SettingsError if the method cannot make a model of this data; nothing is written before."""
+    from infocal.methods import JOINT, WITHOUT_EVIDENCE, check_goal
+
+    if settings.method in WITHOUT_EVIDENCE:
+        raise SettingsError(
+            f"the method {settings.method} shows no evidence; `infocal reproduce cail` compares with it"
+        )
+    check_goal(settings.method, prepared.task, instead=JOINT - WITHOUT_EVIDENCE)
 
 
 def train_method(

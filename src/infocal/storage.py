@@ -60,7 +60,9 @@ def save_model(model: Rationalizer | JointRationalizer, path: Path, *, keep_run:
         path: the folder; a model in it is replaced.
         keep_run: whether what the training run left in the folder is this model's and stays.
     """
-    if not model.method.tasks_are_own:
+    from infocal.methods.views import TaskView
+
+    if isinstance(model.method, TaskView):
         raise SettingsError("this is a part of a model of several labels; save the whole model")
     check_replaceable(path)
     path = path.resolve()

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from infocal.cli import main, reproduce_cail
-from infocal.reproduce import judgements
+from infocal.reproduce import judgement_rows
 from infocal.reproduce.judgement_tables import latex_table, lines_of, markdown_report
 from infocal.reproduce.judgements import Result
 from infocal.reproduce.published_cail import CAIL_TABLES, best_macro_f1, impossible_cells, which_official
@@ -60,9 +60,9 @@ def out(command, tmp_path_factory):
 
 
 def test_the_names_on_the_command_line_are_those_of_the_package():
-    assert tuple(judgements.ROWS) == reproduce_cail.ROWS
-    assert judgements.DEFAULT_ROWS == reproduce_cail.USUAL
-    assert tuple(judgements.TASKS) == reproduce_cail.TASKS
+    assert tuple(judgement_rows.ROWS) == reproduce_cail.ROWS
+    assert judgement_rows.DEFAULT_ROWS == reproduce_cail.USUAL
+    assert tuple(judgement_rows.TASKS) == reproduce_cail.TASKS
 
 
 def test_the_table_has_every_row_and_task(out):

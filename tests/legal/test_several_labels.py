@@ -137,7 +137,9 @@ def test_what_is_for_one_label(model, encoded, tmp_path):
     assert "scored on an encoded corpus" in result.stderr
     result = run("train", encoded, *several(), "--method", "hardkuma", "--out", tmp_path / "m")
     assert result.exit_code != 0
-    assert "hardkuma" in result.stderr
+    assert "hardkuma answers one task" in result.stderr
+    assert "use one of infocal\n" in result.stderr
+    assert not (tmp_path / "m").exists()  # nothing is begun that stands in the way of the right command
     assert "Traceback" not in result.output
 
 

@@ -11,10 +11,19 @@ import click
 from infocal.cli.options import FILE, examples, skip_bad
 from infocal.cli.output import Voice
 
-__all__ = ["Bar", "by_name", "prepare"]
+__all__ = ["Bar", "by_name", "least_cases", "prepare"]
 
 NAMES = {"train": ("train",), "valid": ("valid", "dev"), "test": ("test",)}
 """What stands in the names of the files of each part."""
+
+
+least_cases = click.option(
+    "--least-cases",
+    type=click.IntRange(min=1),
+    default=100,
+    show_default=True,
+    help="Charges and articles with fewer cases in train and valid are dropped.",
+)
 
 
 @click.group(short_help="Read and encode a large data set once.")
@@ -39,13 +48,7 @@ def prepare() -> None:
 @click.option("--valid", type=FILE, multiple=True, metavar="PATH", help="The same, of cases to hold out.")
 @click.option("--test", type=FILE, multiple=True, metavar="PATH", help="The same, of cases to test with.")
 @click.option("--out", type=FILE, required=True, metavar="DIR", help="Folder for the encoded corpus.")
-@click.option(
-    "--least-cases",
-    type=click.IntRange(min=1),
-    default=100,
-    show_default=True,
-    help="Charges and articles with fewer cases in train and valid are dropped.",
-)
+@least_cases
 @click.option(
     "--max-tokens", type=click.IntRange(min=1), default=1000, show_default=True, help="Longer facts are cut."
 )

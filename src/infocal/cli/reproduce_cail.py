@@ -11,11 +11,13 @@ import click
 
 from infocal.cli.options import DECODERS, FILE, examples, skip_bad
 from infocal.cli.output import Voice
+from infocal.cli.prepare import Bar, by_name, least_cases
 from infocal.cli.reproduce import names, progress_bars
 
 if TYPE_CHECKING:
     from infocal.reproduce.judgement_cases import FactCase
-    from infocal.reproduce.judgements import Outcome, Plan
+    from infocal.reproduce.judgement_rows import Plan
+    from infocal.reproduce.judgements import Outcome
 
 __all__ = ["ROWS", "TASKS", "cail"]
 
@@ -37,7 +39,7 @@ ROWS = (
     "mpbfn",
     "infocal-joint",
 )
-"""Those of ``infocal.reproduce.judgements``, named again for the same reason."""
+"""Those of ``infocal.reproduce.judgement_rows``, named again for the same reason."""
 USUAL = ("full-text", "bernoulli", "hardkuma", "infocal", "fla", "topjudge", "mpbfn", "infocal-joint")
 
 
@@ -89,13 +91,7 @@ class _Request:
     metavar="SHARE",
     help="Share of words for all tasks  [default: .2, .2 and .3].",
 )
-@click.option(
-    "--least-cases",
-    type=click.IntRange(min=1),
-    default=100,
-    show_default=True,
-    help="Charges and articles with fewer cases in train and valid are dropped.",
-)
+@least_cases
 @click.option("--vectors", type=FILE, metavar="FILE", help="Word vectors  [default: learned from the cases].")
 @click.option("--articles", type=FILE, metavar="FILE", help="Texts of the law articles for fla (JSON lines).")
 @click.option(
@@ -118,8 +114,8 @@ def cail(**options: Any) -> None:
         import torch
 
         torch.set_num_threads(request.threads)
-    from infocal.cli.prepare import by_name
-    from infocal.reproduce.judgements import Plan, reproduce_cail
+    from infocal.reproduce.judgement_rows import Plan
+    from infocal.reproduce.judgements import reproduce_cail
 
     parts = by_name(request.data)
     manifest = _prepare(request, parts, voice)
@@ -149,7 +145,6 @@ def cail(**options: Any) -> None:
 def _prepare(request: _Request, parts: Mapping[str, tuple[Path, ...]], voice: Voice) -> dict[str, Any]:
     import os
 
-    from infocal.cli.prepare import Bar
     from infocal.errors import SettingsError
     from infocal.legal.prepare import Request, prepare_cases
 
@@ -175,7 +170,8 @@ def _facts(
 ) -> list[FactCase]:
     """Some test cases with what the first model of each row that shows words reads in them."""
     from infocal.reproduce.judgement_cases import choose_facts
-    from infocal.reproduce.judgements import ROWS, model_of
+    from infocal.reproduce.judgement_rows import ROWS
+    from infocal.reproduce.judgements import model_of
 
     classes = {task: manifest["labels"][task] for task in plan.tasks}
     facts = choose_facts(parts["test"], classes, count=request.cases)

@@ -177,9 +177,10 @@ def _open_encoded(request: Request, settings: Settings) -> Prepared:
 
 def _train(request: Request, settings: Settings, prepared: Prepared, voice: Voice) -> Model:
     from infocal.files import write_text
-    from infocal.fitting import resolve_settings, train_prepared
+    from infocal.fitting import check_trainable, resolve_settings, train_prepared
     from infocal.storage import CHECKPOINT, SETTINGS
 
+    check_trainable(settings, prepared)
     write_text(request.out / SETTINGS, resolve_settings(settings, prepared).to_yaml())
     if not request.resume:
         (request.out / CHECKPOINT).unlink(missing_ok=True)

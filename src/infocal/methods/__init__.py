@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from infocal.nn.retrieval import Articles
     from infocal.tasks import Goal
 
-__all__ = ["JOINT", "METHODS", "WITHOUT_EVIDENCE", "build_method"]
+__all__ = ["JOINT", "METHODS", "WITHOUT_EVIDENCE", "build_method", "check_goal"]
 
 METHODS = {
     "infocal": "InfoCal",
@@ -37,6 +38,15 @@ WITHOUT_EVIDENCE = frozenset({"topjudge", "mpbfn", "fla"})
 """Those that read all words and show none; they are there to be compared with."""
 
 
+def check_goal(method: str, task: Goal, *, instead: Collection[str] = JOINT) -> None:
+    """Raise SettingsError, which names what to use ``instead``, if a method cannot answer what is asked."""
+    if task.kind == "joint" and method not in JOINT:
+        raise SettingsError(
+            f"the method {method} answers one task, and several were named; "
+            f"name one label, or use one of {', '.join(sorted(instead))}"
+        )
+
+
 def build_method(
     settings: Settings, *, embedding: TokenEmbedding, task: Goal, articles: Articles | None = None
 ) -> Method:
@@ -50,11 +60,7 @@ def build_method(
     """
     if settings.method not in METHODS:
         raise SettingsError(f"method {settings.method!r} is unknown; choose from {', '.join(METHODS)}")
-    if task.kind == "joint" and settings.method not in JOINT:
-        raise SettingsError(
-            f"the method {settings.method} answers one task, and several were named; "
-            f"name one label, or use one of {', '.join(sorted(JOINT))}"
-        )
+    check_goal(settings.method, task)
     kind = getattr(import_module(f"infocal.methods.{settings.method}"), METHODS[settings.method])
     more = {"articles": articles} if settings.method == "fla" else {}
     method: Method = kind(settings, embedding=embedding, task=task, **more)

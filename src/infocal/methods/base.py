@@ -99,7 +99,6 @@ class Method(nn.Module, ABC):
             selected words, for methods that never train on selected words.
         controlled_share: whether the loop's controller holds the share of selected tokens, through
             `Conditions.offset`; False for methods that price their own words.
-        tasks_are_own: False for a view of one of another method's tasks, which has no weights to save.
         selects: whether it chooses words at all; one that does not is trained and judged on full texts.
         settles: whether it has a third phase, "settle".
         learns_full_text: whether a part of it learns to read full texts in the joint phase, too, or is left as the
@@ -116,7 +115,6 @@ class Method(nn.Module, ABC):
     language_model: VectorLanguageModel | None
     judged_by_full_text: bool = False
     controlled_share: bool = True
-    tasks_are_own: bool = True
     selects: bool = True
     settles: bool = False
     learns_full_text: bool = True
@@ -144,10 +142,6 @@ class Method(nn.Module, ABC):
         """(b,): the task's loss of some outputs, on the scale and with the balance that the settings name."""
         loss = self.settings.loss
         return self.task.loss(logits, targets_of(batch), balance=loss.balance, plain=loss.scale == "printed")
-
-    def scaled(self, loss: Tensor) -> Tensor:
-        """A loss in units of `Task.unit`, or plain as printed."""
-        return loss * self.task.unit if self.settings.loss.scale == "printed" else loss
 
     def settled_vectors(self, batch: Batch, conditions: Conditions) -> Tensor:
         """(b, t, d): the vectors of the words that inference selects, all else 0; they are not trained."""

@@ -119,4 +119,4 @@ class L2X(Method):
     def _imitation(self, logits: Tensor, answers: Tensor) -> Tensor:
         """The distance to the answers, on the scale of the task's own loss."""
         distance = answer_error if isinstance(self.task, Regression) else answer_cross_entropy
-        return self.scaled(distance(logits, answers) / self.task.unit)
+        return distance(logits, answers) / (1.0 if self.settings.loss.scale == "printed" else self.task.unit)

@@ -23,7 +23,6 @@ class TaskView(Method):
     """
 
     task: Task
-    tasks_are_own = False
 
     def __init__(self, whole: Method, place: int, task: Task) -> None:
         super().__init__()

@@ -132,11 +132,10 @@ class Plan:
     cases: int = 3
     trials: int = 10
 
-    def tried(self, name: str, aspect: str, seed: int, reviews: Reviews) -> list[Settings]:
-        """The settings of one run, of which the best is kept; mostly one."""
+    def weights(self, name: str, seed: int) -> list[dict[str, float]]:
+        """What each trial of a run changes; a run without a search is one trial that changes nothing."""
         search = ROWS[name].search
-        drawn = [{}] if search is None else read_search(search).draw(self.trials, seed=seed)
-        return [self.settings(name, aspect, seed, reviews, weights) for weights in drawn]
+        return [{}] if search is None else read_search(search).draw(self.trials, seed=seed)
 
     def settings(
         self, name: str, aspect: str, seed: int, reviews: Reviews, weights: Mapping[str, float] | None = None
@@ -195,7 +194,12 @@ def reproduce_beer(
         say: called with a line for each step.
     """
     reviews.check(plan.aspects)
-    all_settings = {run: plan.tried(run[1], run[0], run[2], reviews) for run in _runs(plan)}
+    all_settings = {
+        (aspect, row, seed): [
+            plan.settings(row, aspect, seed, reviews, drawn) for drawn in plan.weights(row, seed)
+        ]
+        for aspect, row, seed in _runs(plan)
+    }
     tests = {aspect: list(_rated(reviews, aspect)) for aspect in plan.aspects}
     cases = choose_cases(aligned(tests), plan.cases)
     _claim(out, reviews, plan)
@@ -217,7 +221,7 @@ def reproduce_beer(
                 train_run(folder, prepared, settings, corpora=data.corpora(settings), trackers=trackers())
         folder = min(folders, key=held_out_error)
         if len(trials) > 1:
-            drawn = read_search(str(ROWS[row].search)).draw(plan.trials, seed=seed)[folders.index(folder)]
+            drawn = plan.weights(row, seed)[folders.index(folder)]
             found = ", ".join(f"{setting} {value:g}" for setting, value in drawn.items())
             say(f"{aspect}, {row}, seed {seed}: the held-out error is least with {found}")
         model = load_one(folder / MODEL)

@@ -86,13 +86,11 @@ def _answers(case: Case) -> dict[str, str]:
     }
 
 
-def cases_page(cases: Sequence[FactCase], *, title: str, notes: Sequence[str] = ()) -> str:
+def cases_page(cases: Sequence[FactCase], *, title: str) -> str:
     """A self-contained page in which everything from the cases is escaped."""
     body = [f"<h1>{escape(title)}</h1>", *(_case(number, case) for number, case in enumerate(cases, 1))]
     if not cases:
         body.append("<p>There is no test case of known classes.</p>")
-    if notes:
-        body.append("<h2>Notes</h2><ul>" + "".join(f"<li>{escape(note)}</li>" for note in notes) + "</ul>")
     return page(title, "\n".join(body), style=STYLE)
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from infocal.markup import markdown_table
-from infocal.reproduce.judgements import ROWS, Result
+from infocal.reproduce.judgement_rows import ROWS
+from infocal.reproduce.judgements import Result
 from infocal.reproduce.published_cail import CAIL_TABLES, impossible_cells
-from infocal.reproduce.tables import MEASURED, PUBLISHED, Mean
+from infocal.reproduce.tables import MEASURED, PUBLISHED, Line, Mean
 
-__all__ = ["COLUMNS", "Line", "csv_table", "latex_table", "lines_of", "markdown_report", "shown_cells"]
+__all__ = ["COLUMNS", "csv_table", "latex_table", "lines_of", "markdown_report", "shown_cells"]
 
 COLUMNS = {
     "accuracy": "Acc",
@@ -28,25 +28,6 @@ NOTES = (
 )
 
 
-@dataclass(frozen=True)
-class Line:
-    """A line of the table.
-
-    Attributes:
-        row: its name on the command line.
-        title: what the table calls it.
-        source: "measured" or "published".
-        joint: whether one model answers all tasks.
-        cells: by task and column.
-    """
-
-    row: str
-    title: str
-    source: str
-    joint: bool
-    cells: Mapping[str, Mapping[str, Mean | None]]
-
-
 def lines_of(results: Sequence[Result], tasks: Sequence[str], official: str | None) -> list[Line]:
     """For every row what was measured, then what the paper prints for it on the same data.
 
@@ -59,11 +40,15 @@ def lines_of(results: Sequence[Result], tasks: Sequence[str], official: str | No
     for name in sorted(dict.fromkeys(result.row for result in results), key=list(ROWS).index):
         row = ROWS[name]
         ours = {task: _measured(results, name, task) for task in tasks}
-        lines.append(Line(name, row.title, MEASURED, row.joint, ours))
+        lines.append(Line(name, row.title, MEASURED, ours))
         if official is not None and row.published is not None:
             printed = {task: _published(official, row.published, task) for task in tasks}
-            lines.append(Line(name, f"{row.published}, as published", PUBLISHED, row.joint, printed))
-    return sorted(lines, key=lambda line: line.joint)
+            lines.append(Line(name, f"{row.published}, as published", PUBLISHED, printed))
+    return sorted(lines, key=_joint)
+
+
+def _joint(line: Line) -> bool:
+    return ROWS[line.row].joint
 
 
 def _measured(results: Sequence[Result], row: str, task: str) -> dict[str, Mean | None]:
@@ -106,8 +91,10 @@ def markdown_report(
     for task in tasks:
         header = ["", *COLUMNS.values(), "seeds", "training s"]
         rows = [[line.title, *shown_cells(line, task), *_effort(results, line, task)] for line in lines]
-        if any(line.joint for line in lines):
-            rows.insert(sum(not line.joint for line in lines), ["**all tasks in one**", *[""] * (len(header) - 1)])
+        if any(map(_joint, lines)):
+            rows.insert(
+                sum(not _joint(line) for line in lines), ["**all tasks in one**", *[""] * (len(header) - 1)]
+            )
         parts += [f"## {task}", markdown_table(header, rows)]
     said = [*NOTES, *notes, *_about_the_paper(official)]
     return "\n\n".join([*parts, "## Notes", "\n".join(f"- {note}" for note in said)]) + "\n"
@@ -178,7 +165,7 @@ def latex_table(results: Sequence[Result], tasks: Sequence[str], official: str |
     names = " & ".join(name.replace("%", r"\%") for _ in tasks for name in COLUMNS.values())
     body = []
     for place, line in enumerate(lines):
-        if place and line.joint and not lines[place - 1].joint:
+        if place and _joint(line) and not _joint(lines[place - 1]):
             body.append(r"\midrule")
         cells = [cell for task in tasks for cell in shown_cells(line, task, mark=r"$^\dagger$", plus=r" $\pm$ ")]
         body.append(rf"{line.title.replace('_', chr(92) + '_')} & {' & '.join(cells)} \\")

@@ -109,7 +109,7 @@ class Trainer:
                 player.parameters(),
                 lr=player.learning_rate,
                 weight_decay=settings.training.weight_decay,
-                fused=True,  # word vectors are many; in one pass their step costs a fifth
+                fused=True,  # word vectors are many: one pass over them instead of one for each term
             )
             for player in self.players
         }

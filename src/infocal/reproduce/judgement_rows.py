@@ -1,0 +1,123 @@
+"""What can be trained on court cases, and with which settings.
+
+Selector and predictor are bidirectional LSTMs of width 100 over vectors of width 100, learned from the cases.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from infocal.config import Settings, load_settings
+from infocal.data.cail import TASKS
+
+__all__ = ["ALL", "DEFAULT_ROWS", "ROWS", "Plan", "Row"]
+
+SELECT: Mapping[str, float] = {"article": 0.2, "charge": 0.2, "term": 0.3}
+"""The paper's shares for its larger data; for the smaller it has .14, .14 and .3."""
+PROTOCOL: Mapping[str, object] = {"encoder.kind": "lstm", "encoder.hidden_width": 100, "text.width": 100}
+ALL = "all"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """A row of the table.
+
+    Attributes:
+        title: what the table calls it.
+        method: what is trained.
+        recipe: its recipe; None means the method's own.
+        published: the row of the paper's table that it stands beside; None if there is none.
+        joint: whether one model answers all tasks.
+        selects: whether it shows words; one that does not reads all of them.
+    """
+
+    title: str
+    method: str
+    recipe: str | None = None
+    published: str | None = None
+    joint: bool = False
+    selects: bool = True
+
+    @property
+    def judge(self) -> bool:
+        """Whether it is one of the systems that answer several tasks from all words."""
+        return self.joint and not self.selects
+
+
+def _ours(title: str, recipe: str, published: str | None) -> Row:
+    return Row(title=title, method="infocal", recipe=recipe, published=published)
+
+
+def _judge(title: str, method: str) -> Row:
+    return Row(title=title, method=method, published=title, joint=True, selects=False)
+
+
+ROWS: Mapping[str, Row] = {
+    "full-text": Row(title="All words, the same encoder", method="attention", selects=False),
+    "bernoulli": Row(title="Bernoulli", method="bernoulli", published="Bernoulli"),
+    "hardkuma": Row(title="HardKuma", method="hardkuma", published="HardKuma"),
+    "infocal": _ours("InfoCal", "infocal", "InfoCal"),
+    "infocal-full": _ours("InfoCal with L_adv and L_lm", "infocal-full", "InfoCal"),
+    "infocal-no-adv": _ours("InfoCal-L_adv", "infocal-no-adv", "InfoCal-L_adv"),
+    "infocal-no-lm": _ours("InfoCal-L_lm", "infocal-no-lm", "InfoCal-L_lm"),
+    "infocal-no-adv-no-ib": _ours("InfoCal-L_adv-L_ib", "infocal-no-adv-no-ib", "InfoCal-L_adv-L_ib"),
+    "infocal-paper": _ours("InfoCal, the paper's weights", "paper-legal", "InfoCal"),
+    "fla": _judge("FLA", "fla"),
+    "topjudge": _judge("TOPJUDGE", "topjudge"),
+    "mpbfn": _judge("MPBFN-WCA", "mpbfn"),
+    "infocal-joint": Row(title="InfoCal, all tasks in one", method="infocal", joint=True),
+}
+"""What can be trained, by its name on the command line."""
+
+DEFAULT_ROWS = ("full-text", "bernoulli", "hardkuma", "infocal", "fla", "topjudge", "mpbfn", "infocal-joint")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What to run.
+
+    Attributes:
+        rows: names of ``ROWS``.
+        tasks: of ``infocal.data.cail.TASKS``.
+        seeds: how many; 0, 1, and so on.
+        select: the share of words for every task; None takes the paper's.
+        changes: ``"name=value"`` settings for every run, which win over all others.
+        vectors: a file of word vectors; None learns them from the cases.
+        articles: a file of the articles' texts, for FLA; None goes by their names.
+        decoder: how words are chosen from a model's scores.
+    """
+
+    rows: tuple[str, ...] = DEFAULT_ROWS
+    tasks: tuple[str, ...] = TASKS
+    seeds: int = 1
+    select: float | None = None
+    changes: tuple[str, ...] = ()
+    vectors: Path | None = None
+    articles: Path | None = None
+    decoder: str = "average"
+
+    def settings(self, name: str, task: str, seed: int) -> Settings:
+        """The settings of one run; a model of all tasks takes the share of the first."""
+        row = ROWS[name]
+        fixed = dict(PROTOCOL)
+        if row.judge:
+            fixed = {}  # these systems have sizes of their own
+        if self.vectors is not None:
+            fixed["text.vectors"] = str(self.vectors)
+        return load_settings(
+            row.recipe,
+            [*(f"{setting}={json.dumps(value)}" for setting, value in fixed.items()), *self.changes],
+            method=row.method,
+            select=self.select or SELECT[self.tasks[0] if task == ALL else task],
+            seed=seed,
+        )
+
+    def runs(self) -> Iterator[tuple[str, str, int]]:
+        """Row, task (or all) and seed of every run."""
+        for name in self.rows:
+            for task in (ALL,) if ROWS[name].joint else self.tasks:
+                for seed in range(self.seeds):
+                    yield name, task, seed

@@ -1,9 +1,12 @@
 """The contest benchmark: the pages it makes of finished runs, and post-hoc methods in the form of a run."""
 
 import argparse
+import gzip
 import importlib
 import json
+import shutil
 import sys
+from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
@@ -17,7 +20,7 @@ FOLDER = Path(__file__).parents[1] / "benchmarks"
 def contest(monkeypatch):
     monkeypatch.syspath_prepend(str(FOLDER))
     yield importlib.import_module("contest")
-    for name in ("contest", "posthoc"):
+    for name in ("contest", "contest_report", "contest_runs", "posthoc"):
         sys.modules.pop(name, None)
 
 
@@ -36,62 +39,108 @@ def arguments(tmp_path):
         runs=str(tmp_path / "runs"),
         processes=1,
         seeds=1,
-        only=["restaurant-0.19"],
+        only=["restaurant-0.19", "restaurant-0.095"],
         methods=["infocal"],
         posthoc=True,
     )
 
 
-def test_post_hoc_methods_are_runs_of_the_same_form(contest, arguments, monkeypatch, tmp_path):
-    monkeypatch.setattr(contest, "GRADIENTS", ("gradient-norm",))
-    monkeypatch.setattr(contest, "SLOW", ())
+@pytest.fixture
+def quick(contest, monkeypatch, tmp_path):
+    """The contest with a small network, few rounds, one post-hoc method, and results in a folder of the test."""
     request = contest.request_of
 
-    def tiny(field, given, methods, **more):
+    def tiny(field, given, **more):
         changes = ("encoder.hidden_width=8", "training.warm_up_rounds=1", "training.joint_rounds=1")
         steps = ("training.least_round_steps=3", "training.most_round_steps=3", "training.settle_steps=2")
-        return request(field, given, methods, changes=(*changes, *steps), **more)
+        return request(field, given, changes=(*changes, *steps), **more)
 
     monkeypatch.setattr(contest, "request_of", tiny)
-    monkeypatch.setattr(contest, "TABLES", tmp_path / "tables")
-    contest.run(arguments)
-    folder = Path(arguments.runs) / "restaurant-0.19"
-    ours, norm = (json.loads((folder / "runs" / f"{n}-0.json").read_text()) for n in ("infocal", "gradient-norm"))
-    assert norm["of"] == ours["identity"]
+    monkeypatch.setattr(contest, "GRADIENTS", ("gradient-norm",))
+    monkeypatch.setattr(contest, "SLOW", ())
+    monkeypatch.setattr(sys.modules["contest_runs"], "TABLES", tmp_path / "tables")
+    monkeypatch.setattr(contest, "ProcessPoolExecutor", HereAndNow)
+    return contest
+
+
+class HereAndNow:
+    """Does at once what it is given."""
+
+    def __init__(self, *_, **__):
+        pass
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def submit(self, function, *arguments):
+        future = Future()
+        future.set_result(function(*arguments))
+        return future
+
+
+def test_post_hoc_methods_are_runs_of_the_same_form(quick, arguments, tmp_path):
+    quick.run(arguments)
+    runs = Path(arguments.runs)
+    gold, half = (runs / f"restaurant-{share}" / "runs" for share in ("0.19", "0.095"))
+    ours, norm, less = (
+        json.loads(path.read_text())
+        for path in (gold / "infocal-0.json", gold / "gradient-norm-0.json", half / "gradient-norm-0.json")
+    )
+    assert norm["of"] == less["of"] == ours["identity"]
     assert norm["lines"] == ours["lines"]
     assert norm["scores"]["average"]["full_text"] == ours["scores"]["average"]["full_text"]
     assert norm["scores"]["equal"]["selected"] == pytest.approx(ours["scores"]["equal"]["selected"])
-    made = (folder / "runs" / "gradient-norm-0.json").stat().st_mtime_ns
-    contest.run(arguments)
-    assert (folder / "runs" / "gradient-norm-0.json").stat().st_mtime_ns == made
-    contest.report(arguments)
+    assert less["scores"]["equal"]["selected"] < norm["scores"]["equal"]["selected"]
+    quick.report()
     page = (tmp_path / "tables" / "section.md").read_text(encoding="utf-8")
     assert "### restaurant, 19 %" in page
-    assert "| gradient-norm |" in page
+    assert "### restaurant, 9.5 %" in page
+    assert page.count("| gradient-norm |") >= 6
     for decoder in ("average", "equal", "spans"):
         table = (tmp_path / "tables" / f"restaurant-0.19-{decoder}.csv").read_text(encoding="utf-8")
         assert "gradient-norm" in table
 
 
-def test_failed_runs_are_named_and_explanations_of_another_model_are_left_out(contest, tmp_path):
-    (tmp_path / "runs").mkdir()
+def test_the_contest_goes_on_elsewhere_from_what_is_kept(quick, arguments, tmp_path, monkeypatch):
+    quick.run(arguments)
+    files = {path: path.read_bytes() for path in (tmp_path / "tables" / "runs").iterdir()}
+    assert {path.name for path in files} == {f"restaurant-{share}-seed0.jsonl.gz" for share in ("0.19", "0.095")}
+    assert not any(str(tmp_path).encode() in gzip.decompress(content) for content in files.values())
+    shutil.rmtree(arguments.runs)
+    monkeypatch.setattr(quick, "do_jobs", lambda jobs, **_: pytest.fail("trained again") if jobs else None)
+    monkeypatch.setattr(quick, "attribute", lambda *_, **__: pytest.fail("explained again"))
+    quick.run(arguments)
+    assert {path: path.read_bytes() for path in files} == files
+
+
+def test_a_guider_that_was_not_explained_is_trained_again_where_its_model_is_lost(quick, arguments):
+    quick.run(arguments)
+    folder = Path(arguments.runs) / "restaurant-0.19"
+    (folder / "runs" / "gradient-norm-0.json").unlink()
+    shutil.rmtree(folder / "models")
+    quick.run(arguments)
+    assert (folder / "runs" / "gradient-norm-0.json").exists()
+
+
+def test_failed_runs_are_named_and_explanations_of_another_model_are_left_out(contest):
     records = [
         {**run_with("infocal", 0, [4]), "identity": "new"},
         {**run_with("gradient-norm", 0, [4]), "of": "old"},
         {"state": "failed", "contender": "printed", "seed": 0, "message": "the loss became nan"},
     ]
-    for record in records:
-        path = tmp_path / "runs" / f"{record['contender']}-0.json"
-        path.write_text(json.dumps(record), encoding="utf-8")
-    results = contest.collect(tmp_path, ("infocal", "printed", "gradient-norm"), "average", 0.2)
+    collect = sys.modules["contest_report"].collect
+    results = collect(records, {0: "new"}, ("infocal", "printed", "gradient-norm"), "average", 0.2)
     assert results.finished == ("infocal",)
     assert results.failures == (("printed", 0, "the loss became nan"),)
 
 
-def test_without_a_guider_there_is_nothing_to_explain(contest, arguments, capsys):
+def test_without_a_guider_there_is_nothing_to_explain(contest, arguments):
     field = next(field for field in contest.FIELDS if field.key == "restaurant-0.19")
-    contest.explain_afterwards(field, arguments, ("gradient-norm",), 0)
-    assert "no guider to explain" in capsys.readouterr().out
+    (note,) = contest.explain_guider([field], arguments, 0)
+    assert "no guider to explain" in note
 
 
 def run_with(contender, seed, hits):
@@ -106,12 +155,10 @@ def run_with(contender, seed, hits):
     }
 
 
-def test_slow_methods_are_compared_on_the_texts_that_they_have_read(contest, tmp_path):
-    (tmp_path / "runs").mkdir()
-    for record in (run_with("infocal", 0, [4, 4, 0, 0]), run_with("lime", 0, [1, 1])):
-        path = tmp_path / "runs" / f"{record['contender']}-0.json"
-        path.write_text(json.dumps(record), encoding="utf-8")
-    (row,) = contest.slow_table(tmp_path, "average").splitlines()[2:]
+def test_slow_methods_are_compared_on_the_texts_that_they_have_read(contest):
+    slow_table = sys.modules["contest_report"].slow_table
+    records = [run_with("infocal", 0, [4, 4, 0, 0]), run_with("lime", 0, [1, 1])]
+    (row,) = slow_table(records, {}, "average").splitlines()[2:]
     assert row.startswith("| lime | 25.0 | 100.0 | +75.0 ")
     assert row.endswith("| 1, 2 texts |")
-    assert contest.slow_table(tmp_path / "nowhere", "average") == ""
+    assert slow_table([], {}, "average") == ""

@@ -1,0 +1,98 @@
+"""The tables of the contest, made of the runs that are kept beside the code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import contest_runs
+import numpy as np
+from contest_runs import FIELDS, GRADIENTS, OURS, SLOW, Record, guiders, kept
+
+from infocal.comparison.contests import contests
+from infocal.comparison.results import Results
+from infocal.comparison.tables import as_csv, as_markdown
+from infocal.evaluation.significance import Ratios, paired_bootstrap
+from infocal.files import write_text
+
+DECODERS = {"average": "one threshold for all texts", "equal": "the same share of each", "spans": "spans"}
+
+
+def report() -> None:
+    """Write the tables, and the section of the results page."""
+    parts = []
+    for field in FIELDS:
+        records, explained = kept(field), guiders(kept(field.gold))
+        if not records:
+            continue
+        for decoder in DECODERS:
+            found = collect(records, explained, (*field.methods, *GRADIENTS), decoder, field.share)
+            won = contests(found, reference=OURS)
+            write_text(contest_runs.TABLES / f"{field.key}-{decoder}.csv", as_csv(found, won))
+            title = f"### {field.name}, {100 * field.share:g} %, {DECODERS[decoder]}\n"
+            body = as_markdown(found, won).replace("# Comparison\n", title, 1)
+            parts += [body.replace("\n## ", "\n#### "), slow_table(records, explained, decoder)]
+    section = "\n\n".join(part.strip() for part in parts if part)
+    write_text(contest_runs.TABLES / "section.md", section + "\n")
+
+
+def collect(
+    records: Sequence[Record], explained: Mapping[int, str], methods: Sequence[str], decoder: str, share: float
+) -> Results:
+    """The runs of some methods, failed ones named.
+
+    Args:
+        records: of all runs.
+        explained: seed -> the InfoCal run whose guider post-hoc methods explain; those of another are left out.
+        methods: whom to take.
+        decoder: the one to show.
+        share: that was asked for.
+    """
+    found: dict[str, dict[int, dict[str, Any]]] = {name: {} for name in methods}
+    failures = []
+    for record in records:
+        name, seed = record["contender"], record["seed"]
+        if name not in found or record.get("of", explained.get(seed)) != explained.get(seed):
+            continue
+        if record["state"] == "done":
+            found[name][seed] = record
+        else:
+            failures.append((name, seed, str(record.get("message", record["state"]))))
+    names = tuple(name for name in methods if found[name])
+    return Results(names, found, tuple(failures), decoder, dict.fromkeys(names, share))
+
+
+def slow_table(records: Sequence[Record], explained: Mapping[int, str], decoder: str) -> str:
+    """InfoCal against LIME and SHAP on the texts that those have read."""
+    lines = [
+        "| method | F1 | InfoCal's F1 there | difference, 95 % interval | p, documents | seeds |",
+        "|" + "---|" * 6,
+    ]
+    runs = collect(records, explained, (OURS, *SLOW), decoder, 0.0).runs
+    for name in SLOW:
+        seeds = sorted(set(runs[OURS]) & set(runs[name]))
+        if not seeds:
+            continue
+        sides = [[counts(runs[side][seed], decoder) for seed in seeds] for side in (name, OURS)]
+        common = sorted(set.intersection(*(set(one) for side in sides for one in side)))
+        ratios = [
+            Ratios.f1(*(np.array([[one[line][i] for one in side] for line in common]) for i in range(3)))
+            for side in sides
+        ]
+        every = np.ones((1, len(common)))
+        figures = [float(ratio.score(every)[0]) for ratio in ratios]
+        difference = paired_bootstrap(ratios[1], ratios[0])
+        lines.append(
+            f"| {name} | {100 * figures[0]:.1f} | {100 * figures[1]:.1f} "
+            f"| {100 * difference.value:+.1f} "
+            f"({100 * difference.low:+.1f} to {100 * difference.high:+.1f}) "
+            f"| {difference.p:.3f} | {len(seeds)}, {len(common)} texts |"
+        )
+    return "\n".join(lines) if len(lines) > 2 else ""
+
+
+def counts(run: Record, decoder: str) -> dict[int, tuple[int, int, int]]:
+    """Line -> hits, selected, gold, of the annotated documents."""
+    part = run["documents"][decoder]
+    lines = [run["lines"][row] for row in part["rows"]]
+    return dict(zip(lines, zip(part["hits"], part["selected"], part["gold"], strict=True), strict=True))

@@ -1,0 +1,118 @@
+"""Who meets whom on which data, and the results that are kept beside the code.
+
+A run of the contest takes minutes and there are some hundred: what each found is kept in
+`benchmarks/contest/runs`, a file per data set, share and seed, so that the contest can go on later and elsewhere,
+and its tables can be made anew from there.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from infocal.files import write_bytes, write_text
+
+TABLES = Path(__file__).parent / "contest"
+OURS = "infocal"
+RIVALS = ("attention", "bernoulli", "hardkuma", "l2x", "invase", "car")
+ABLATIONS = (
+    "infocal-full",
+    "infocal-no-adv",
+    "infocal-no-lm",
+    "infocal-no-adv-no-ib",
+    "infocal-hk",
+    "infocal-no-calibration",
+    "infocal-no-guider",
+    "printed",
+)
+GRADIENTS = ("gradient-norm", "gradient-x-input", "integrated-gradients")
+SLOW = ("lime", "shap")
+
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Field:
+    """A data set at a share."""
+
+    name: str
+    folder: str
+    label: str
+    gold_share: float
+    half: bool
+
+    @property
+    def share(self) -> float:
+        """Of words to select."""
+        return self.gold_share / 2 if self.half else self.gold_share
+
+    @property
+    def key(self) -> str:
+        """Its name in files."""
+        return f"{self.name}-{self.share:g}"
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """Who is trained there; ablations at the gold share only."""
+        return (OURS, *RIVALS) if self.half else (OURS, *RIVALS, *ABLATIONS)
+
+    @property
+    def gold(self) -> Field:
+        """The same data at the gold share; its guider is the one that post-hoc methods explain at either share."""
+        return Field(self.name, self.folder, self.label, self.gold_share, half=False)
+
+
+FIELDS = [
+    Field(name, folder, label, share, half)
+    for half in (False, True)
+    for name, folder, label, share in (
+        ("restaurant", "restaurant", "label", 0.19),
+        ("tweets", "tweets", "label", 0.30),
+        ("toxic", "hatexplain", "toxic", 0.33),
+    )
+]
+
+
+def kept_file(field: Field, seed: int) -> Path:
+    """Where the runs of a seed are kept."""
+    return TABLES / "runs" / f"{field.key}-seed{seed}.jsonl.gz"
+
+
+def keep(field: Field, folder: Path, seed: int) -> None:
+    """Keep what the folder of a field has of a seed; files of the same runs are the same bytes."""
+    paths = sorted((folder / "runs").glob(f"*-{seed}.json"))
+    records = [bare(json.loads(path.read_text(encoding="utf-8"))) for path in paths]
+    lines = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+    write_bytes(kept_file(field, seed), gzip.compress(lines.encode("utf-8"), mtime=0))
+
+
+def bare(record: Record) -> Record:
+    """A record without the places of files."""
+    settings = record.get("settings")
+    if not settings or not settings["text"].get("vectors"):
+        return record
+    text = {**settings["text"], "vectors": Path(settings["text"]["vectors"]).name}
+    return {**record, "settings": {**settings, "text": text}}
+
+
+def kept(field: Field) -> list[Record]:
+    """The records of all seeds that are kept of a field."""
+    found = sorted((TABLES / "runs").glob(f"{field.key}-seed*.jsonl.gz"))
+    return [json.loads(line) for path in found for line in gzip.decompress(path.read_bytes()).splitlines()]
+
+
+def lay_out(field: Field, folder: Path) -> None:
+    """Put the kept runs where `infocal compare` would have written them; what is there already stays."""
+    for record in kept(field):
+        path = folder / "runs" / f"{record['contender']}-{record['seed']}.json"
+        if not path.exists():
+            write_text(path, json.dumps(record, ensure_ascii=False) + "\n")
+
+
+def guiders(records: Iterable[Record]) -> dict[int, str]:
+    """Seed -> identity of InfoCal's run."""
+    return {record["seed"]: record["identity"] for record in records if record["contender"] == OURS}

@@ -7,7 +7,8 @@ from typing import Any
 
 import contest_runs
 import numpy as np
-from contest_runs import FIELDS, GRADIENTS, OURS, SLOW, Record, guiders, kept
+from contest_runs import FIELDS, GRADIENTS, OURS, RIVALS, SLOW, Record, guiders, kept
+from contest_summary import Outcome, ablations, overview, verdicts
 
 from infocal.comparison.contests import contests
 from infocal.comparison.results import Results
@@ -20,20 +21,41 @@ DECODERS = {"average": "one threshold for all texts", "equal": "the same share o
 
 def report() -> None:
     """Write the tables, and the section of the results page."""
-    parts = []
+    outcomes, details = [], []
     for field in FIELDS:
         records, explained = kept(field), guiders(kept(field.gold))
         if not records:
             continue
-        for decoder in DECODERS:
-            found = collect(records, explained, (*field.methods, *GRADIENTS), decoder, field.share)
-            won = contests(found, reference=OURS)
-            write_text(contest_runs.TABLES / f"{field.key}-{decoder}.csv", as_csv(found, won))
-            title = f"### {field.name}, {100 * field.share:g} %, {DECODERS[decoder]}\n"
-            body = as_markdown(found, won).replace("# Comparison\n", title, 1)
-            parts += [body.replace("\n## ", "\n#### "), slow_table(records, explained, decoder)]
-    section = "\n\n".join(part.strip() for part in parts if part)
-    write_text(contest_runs.TABLES / "section.md", section + "\n")
+        found = {
+            decoder: collect(records, explained, (*field.methods, *GRADIENTS), decoder, field.share)
+            for decoder in DECODERS
+        }
+        outcomes.append(Outcome(field, found))
+        for decoder, results in found.items():
+            won = contests(results, reference=OURS)
+            write_text(contest_runs.TABLES / f"{field.key}-{decoder}.csv", as_csv(results, won))
+            if decoder == "average":
+                title = f"### {field.name}, {100 * field.share:g} %\n"
+                body = as_markdown(results, won).replace("# Comparison\n", title, 1)
+                details += [body.replace("\n## ", "\n#### "), slow_table(records, explained, decoder)]
+    parts = [*summary(outcomes), *details] if outcomes else ["No run has finished."]
+    write_text(contest_runs.TABLES / "section.md", "\n\n".join(part.strip() for part in parts if part) + "\n")
+
+
+def summary(outcomes: Sequence[Outcome]) -> list[str]:
+    """What comes before the tables of each field."""
+    return [
+        "### Token F1 of everybody",
+        "Test rows, one threshold for all texts, points, mean ± standard deviation over the seeds. Tables of the "
+        "other decoders are in `benchmarks/contest/*.csv`.",
+        overview(outcomes, (OURS, *RIVALS, *GRADIENTS)),
+        "### Against what was asked",
+        verdicts(outcomes),
+        "### What each part is worth",
+        "At the gold share. F1 and accuracy in points; run: mean number of words that a selected run has; spans: "
+        "F1 of the span decoder.",
+        ablations(outcomes),
+    ]
 
 
 def collect(

@@ -1,0 +1,169 @@
+"""What a reader of the contest wants first: who is ahead, whether it is as asked, what each part is worth."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from contest_runs import ABLATIONS, GRADIENTS, OURS, RIVALS, Field
+
+from infocal.comparison.contests import paired_t
+from infocal.comparison.results import ACCURACY, F1, FULL_ACCURACY, THE_REST, Cell, Results
+from infocal.markup import markdown_table
+
+MEAN_RUN = next(measure for measure in THE_REST if measure.key == "mean_run")
+MEANING = {
+    "infocal": "the default: neither L_adv nor L_lm",
+    "infocal-full": "all terms of the paper",
+    "infocal-no-adv": "full - L_adv",
+    "infocal-no-lm": "full - L_lm",
+    "infocal-no-adv-no-ib": "full - L_adv - L_ib",
+    "infocal-hk": "full with fused lasso for L_lm (HK)",
+    "infocal-no-calibration": "full - token calibration",
+    "infocal-no-guider": "no guider at all",
+    "printed": "every loss as printed",
+}
+CLEAR_MARGIN, CLEAR_P, PRICE = 0.10, 0.01, 0.015
+MUST_LEAD_CLEARLY = ("restaurant",)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came out in a field, by decoder."""
+
+    field: Field
+    results: dict[str, Results]
+
+    @property
+    def shown(self) -> Results:
+        """With one threshold for all texts."""
+        return self.results["average"]
+
+
+def overview(outcomes: Sequence[Outcome], methods: Sequence[str]) -> str:
+    """F1 of everybody in every field; the best of a column in bold."""
+    best = [one.shown.best(F1) for one in outcomes]
+    rows = []
+    for name in methods:
+        cells = [one.shown.cell(name, F1) for one in outcomes]
+        if any(cell.count for cell in cells):
+            texts = [in_points(cell) for cell in cells]
+            bold = [f"**{text}**" if name == first else text for text, first in zip(texts, best, strict=True)]
+            rows.append([name, *bold, seeds_of(cells)])
+    header = [f"{one.field.name} {100 * one.field.share:g} %" for one in outcomes]
+    return markdown_table(["method", *header, "seeds"], rows)
+
+
+def in_points(cell: Cell, digits: int = 1) -> str:
+    """Mean and deviation in points."""
+    if cell.mean is None:
+        return "-"
+    deviation = "" if cell.deviation is None else f" ± {100 * cell.deviation:.{digits}f}"
+    return f"{100 * cell.mean:.{digits}f}{deviation}"
+
+
+def seeds_of(cells: Sequence[Cell]) -> str:
+    """How many there were."""
+    counts = sorted({cell.count for cell in cells if cell.count})
+    return " to ".join(str(count) for count in (counts if len(counts) < 2 else (counts[0], counts[-1])))
+
+
+def verdicts(outcomes: Sequence[Outcome]) -> str:
+    """Each thing that was asked of InfoCal, and whether it is so."""
+    rows = []
+    for one in outcomes:
+        if OURS in one.shown.finished:
+            rows += [[f"{one.field.name} {100 * one.field.share:g} %", *row] for row in _verdicts(one)]
+    return markdown_table(["data", "asked", "found", "so?"], rows)
+
+
+def _verdicts(one: Outcome) -> list[list[str]]:
+    results = one.shown
+    rivals = [name for name in (*RIVALS, *GRADIENTS) if name in results.finished]
+    rows = []
+    if one.field.name in MUST_LEAD_CLEARLY:
+        for name in (name for name in RIVALS if name in results.finished):
+            gap, p = gap_of(results, name)
+            clear = gap >= CLEAR_MARGIN and p is not None and p < CLEAR_P
+            found = f"{100 * gap:+.1f}, p {'-' if p is None else f'{p:.4f}'}"
+            rows.append([f"F1 10 points over {name}, p < .01", found, said(clear)])
+    if rivals:
+        ahead = max(rivals, key=lambda name: results.cell(name, F1).mean or -math.inf)
+        gap, _ = gap_of(results, ahead)
+        allowed = error_of(results, ahead)
+        rows.append(
+            [
+                "F1 first, or within a standard error of the first",
+                f"{100 * gap:+.1f} to {ahead}, standard error {100 * allowed:.1f}",
+                said(gap >= -allowed),
+            ]
+        )
+    price = price_of(results)
+    rows.append(["accuracy within 1.5 points of its guider's", f"{100 * price:+.1f}", said(price >= -PRICE)])
+    runs = {name: results.cell(name, MEAN_RUN).mean or 0.0 for name in (OURS, *RIVALS) if name in results.finished}
+    level = {
+        name: run
+        for name, run in runs.items()
+        if gap_of(results, name)[0] <= error_of(results, name) or name == OURS
+    }
+    longest = max(level, key=lambda name: level[name])
+    others = ", ".join(f"{name} {run:.2f}" for name, run in runs.items() if name != OURS)
+    rows.append(
+        [
+            "longest mean run among learned methods of its F1 or more",
+            f"{runs[OURS]:.2f} words ({others})",
+            said(longest == OURS),
+        ]
+    )
+    return rows
+
+
+def gap_of(results: Results, other: str) -> tuple[float, float | None]:
+    """How far InfoCal is ahead in F1 on the seeds that both have, and p over the seeds."""
+    ours, theirs = results.values(OURS, F1), results.values(other, F1)
+    seeds = sorted(ours.keys() & theirs.keys())
+    if not seeds:
+        return -math.inf, None
+    pair = [ours[seed] for seed in seeds], [theirs[seed] for seed in seeds]
+    return statistics.fmean(pair[0]) - statistics.fmean(pair[1]), paired_t(*pair)
+
+
+def error_of(results: Results, other: str) -> float:
+    """The standard error of the difference between InfoCal and another, over the seeds."""
+    cells = [results.cell(name, F1) for name in (OURS, other)]
+    return math.sqrt(sum((cell.deviation or 0.0) ** 2 / max(1, cell.count) for cell in cells))
+
+
+def price_of(results: Results) -> float:
+    """InfoCal's accuracy less that of its own guider."""
+    ours, guider = results.values(OURS, ACCURACY), results.values(OURS, FULL_ACCURACY)
+    return statistics.fmean(ours[seed] - guider[seed] for seed in ours)
+
+
+def said(true: bool) -> str:
+    """For a table."""
+    return "yes" if true else "**no**"
+
+
+def ablations(outcomes: Sequence[Outcome]) -> str:
+    """What each part is worth: F1, F1 of spans, mean run and accuracy, at the gold share."""
+    gold = [one for one in outcomes if not one.field.half]
+    rows = []
+    for name in (OURS, *ABLATIONS):
+        cells = [name, MEANING[name]]
+        for one in gold:
+            average, spans = one.results["average"], one.results["spans"]
+            run = average.cell(name, MEAN_RUN).mean
+            cells += [
+                in_points(average.cell(name, F1)),
+                in_points(Cell(spans.cell(name, F1).mean, None, 0)),
+                "-" if run is None else f"{run:.2f}",
+                in_points(Cell(average.cell(name, ACCURACY).mean, None, 0)),
+            ]
+        counts = [one.shown.cell(name, F1) for one in gold]
+        if any(cell.count for cell in counts):
+            rows.append([*cells, seeds_of(counts)])
+    columns = [f"{one.field.name} {what}" for one in gold for what in ("F1", "spans", "run", "acc.")]
+    return markdown_table(["recipe", "what it is", *columns, "seeds"], rows)

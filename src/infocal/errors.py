@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-__all__ = ["DataError", "InfocalError", "MissingExtraError", "ModelError", "SettingsError", "TrainingError"]
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+__all__ = [
+    "DataError",
+    "InfocalError",
+    "MissingExtraError",
+    "ModelError",
+    "SettingsError",
+    "TrainingError",
+    "naming",
+]
 
 
 class InfocalError(Exception):
@@ -36,6 +47,19 @@ class DataError(InfocalError):
         place = ", ".join(part for part in (source or "", f"line {line}" if line is not None else "") if part)
         message = f"{place}: {found}" if place else found
         super().__init__(f"{message}; allowed: {allowed}" if allowed else message)
+
+
+@contextmanager
+def naming(label: str) -> Iterator[None]:
+    """Data errors about one of several labels say which; an empty name changes nothing."""
+    try:
+        yield
+    except DataError as error:
+        if not label:
+            raise
+        raise DataError(
+            f"label {label!r}: {error.found}", allowed=error.allowed, source=error.source, line=error.line
+        ) from None
 
 
 class ModelError(InfocalError):

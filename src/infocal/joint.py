@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from infocal.data.readers import BadRows, documents_from
 from infocal.rationalizer import Rationalizer
 from infocal.tasks import Joint
+from infocal.training.preparation import encode_labelled
 
 if TYPE_CHECKING:
     from infocal.config import Settings
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from infocal.methods.base import Method
     from infocal.text.segmentation import Segmenter
     from infocal.text.vocabulary import Vocabulary
-    from infocal.types import Document, Explanation
+    from infocal.types import Document, Explanation, Span
 
 __all__ = ["JointRationalizer"]
 
@@ -81,12 +82,37 @@ class JointRationalizer:
         **choice: Any,
     ) -> Iterator[Explanation]:
         """The explanations of a stream of documents, text after text, each with its label's name."""
-        unlabelled = (replace(document, label=None) for document in documents)
-        for chunk, corpus in self._any.chunks(unlabelled, bad_rows or BadRows(skip=False), source):
-            by_task = [part.explain_encoded(chunk, corpus, **choice) for part in self.parts.values()]
+        for chunk, corpus in self._any.chunks(documents, bad_rows or BadRows(skip=False), source):
+            by_task = [
+                part.explain_encoded(_with_label(chunk, name), corpus, **choice)
+                for name, part in self.parts.items()
+            ]
             for group in zip(*by_task, strict=True):
                 for name, explanation in zip(self.parts, group, strict=True):
                     yield replace(explanation, task=name)
+
+    def evaluate(
+        self,
+        documents: Iterable[Document],
+        *,
+        bad_rows: BadRows | None = None,
+        source: str = "data",
+        **choice: Any,
+    ) -> dict[str, Any]:
+        """Score documents that have a label of each kind: ``tasks``, label -> as `Rationalizer.evaluate`."""
+        began = time.perf_counter()
+        bad_rows = bad_rows or BadRows(skip=False)
+        corpus = encode_labelled(
+            documents,
+            segmenter=self.segmenter,
+            vocabulary=self.vocabulary,
+            task=self.task,
+            max_tokens=self.settings.text.max_tokens,
+            source=source,
+            bad_rows=bad_rows,
+        )
+        result = self.evaluate_corpus(corpus, **choice)
+        return {**result, "skipped": bad_rows.count, "seconds": round(time.perf_counter() - began, 3)}
 
     def evaluate_corpus(self, corpus: Corpus, **choice: Any) -> dict[str, Any]:
         """Score encoded documents with targets (n, k): ``tasks``, label -> as `Rationalizer.evaluate_corpus`."""
@@ -103,6 +129,14 @@ class JointRationalizer:
         from infocal.storage import save_model
 
         save_model(self, Path(path))
+
+
+def _with_label(chunk: Sequence[tuple[Document, list[Span]]], name: str) -> list[tuple[Document, list[Span]]]:
+    """The same documents with one of their labels, where they have it by name."""
+    return [
+        (replace(document, label=document.label.get(name) if isinstance(document.label, Mapping) else None), spans)
+        for document, spans in chunk
+    ]
 
 
 def _groups(explanations: Iterator[Explanation], size: int) -> Iterator[list[Explanation]]:

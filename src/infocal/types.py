@@ -6,7 +6,7 @@ Shapes are written with these letters everywhere: b documents in a batch, t toke
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ __all__ = [
     "Document",
     "Explanation",
     "Features",
+    "Label",
     "Output",
     "Selection",
     "Span",
@@ -32,20 +33,24 @@ Span = tuple[int, int]
 """A half-open range [start, end) of characters of the reader's own text."""
 
 
+Label = str | int | float
+"""A class, or a score (float)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Document:
     """One text with what is known of it.
 
     Attributes:
         text: the text exactly as the user has it.
-        label: a class (str or int) or a score (float); None where unknown.
+        label: a class (str or int) or a score (float), or several of these by name; None where unknown.
         rationale: the human's evidence as spans, put in order and joined where they overlap; None where nobody
             annotated it, () where it has none.
         line: where it stands in its source, for messages.
     """
 
     text: str
-    label: str | int | float | None = None
+    label: Label | Mapping[str, Label | None] | None = None
     rationale: tuple[Span, ...] | None = None
     line: int | None = None
 

@@ -127,14 +127,7 @@ def test_a_saved_model_answers_as_before_and_damage_is_told(model, tmp_path):
         infocal.load(tmp_path / "copy")
 
 
-def test_what_is_for_one_label(model, encoded, tmp_path):
-    (tmp_path / "rows.csv").write_text("text,a,b\nx y,1,2\n")
-    result = run("train", tmp_path / "rows.csv", "--label", "a", "--label", "b", "--out", tmp_path / "m")
-    assert result.exit_code == 2
-    assert "several --label are for encoded corpora" in result.stderr
-    result = run("evaluate", model, tmp_path / "rows.csv")
-    assert result.exit_code == 2
-    assert "scored on an encoded corpus" in result.stderr
+def test_what_is_for_one_label(encoded, tmp_path):
     result = run("train", encoded, *several(), "--method", "hardkuma", "--out", tmp_path / "m")
     assert result.exit_code != 0
     assert "hardkuma answers one task" in result.stderr

@@ -67,18 +67,16 @@ def evaluate(
     """
     from infocal.data.encoded import is_encoded
     from infocal.data.readers import BadRows
-    from infocal.joint import JointRationalizer
     from infocal.loading import load
 
     bad_rows = BadRows(skip=skip_bad)
     trained = load(model)
+    columns = columns.of_model(trained)
     if is_encoded(data):
         _deliver(_encoded_figures(trained, data, columns, part or "test", choice), json_out, None)
         return
     if part is not None:
         raise click.UsageError("--part is for encoded corpora; DATA is a file")
-    if isinstance(trained, JointRationalizer):
-        raise click.UsageError("a model of several labels is scored on an encoded corpus; DATA is a file")
     figures = trained.evaluate(columns.read(data, bad_rows), bad_rows=bad_rows, source=str(data), **choice)
     _deliver(figures, json_out, bad_rows.summary())
 
@@ -97,8 +95,6 @@ def _encoded_figures(
     folder = EncodedFolder.open(data)
     task = trained.task
     if isinstance(task, Joint):
-        if columns.labels and set(columns.labels) != set(task.tasks):
-            raise click.UsageError(f"the model's labels are {', '.join(task.tasks)}; leave --label out")
         label: str | list[str] = list(task.tasks)
         labels = dict(task.tasks)
     else:

@@ -73,8 +73,10 @@ def explain(
     from infocal.loading import load
 
     bad_rows, place = BadRows(skip=skip_bad), "TEXT" if texts else str(source or "stdin")
-    documents = islice(_documents(texts, source, bad_rows, columns), limit)
-    explanations = load(model).explain_documents(
+    trained = load(model)
+    named = bool(columns.labels)
+    documents = islice(_documents(texts, source, bad_rows, columns.of_model(trained), require_label=named), limit)
+    explanations = trained.explain_documents(
         documents, full_text=full_text, bad_rows=bad_rows, source=place, **choice
     )
     _deliver(explanations, style, out, title=f"{model.name}: {place}")
@@ -99,7 +101,7 @@ def _check_source(texts: tuple[str, ...], source: Path | None) -> None:
 
 
 def _documents(
-    texts: tuple[str, ...], source: Path | None, bad_rows: BadRows, columns: Columns
+    texts: tuple[str, ...], source: Path | None, bad_rows: BadRows, columns: Columns, *, require_label: bool
 ) -> Iterator[Document]:
     from infocal.text.sources import open_bytes
 
@@ -111,7 +113,7 @@ def _documents(
         with open_bytes(source) as stream:
             yield from _lines(stream, str(source), bad_rows)
     else:
-        yield from columns.read(source, bad_rows, require_label=False)
+        yield from columns.read(source, bad_rows, require_label=require_label)
 
 
 def _given(texts: tuple[str, ...], bad_rows: BadRows) -> Iterator[Document]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,8 @@ import click
 
 if TYPE_CHECKING:
     from infocal.data.readers import BadRows
+    from infocal.joint import JointRationalizer
+    from infocal.rationalizer import Rationalizer
     from infocal.types import Document
 
 __all__ = ["DECODERS", "FILE", "METHODS", "Columns", "columns", "decoding", "examples", "skip_bad"]
@@ -33,7 +35,8 @@ FILE = click.Path(path_type=Path)
 class Columns:
     """Which columns the user named; None where the usual name serves, an empty rationale where none is read.
 
-    Several labels are predicted at once.
+    Several labels are predicted at once. The human's evidence does not say which of them it is for: beside several
+    labels it is not read.
     """
 
     text: str | None = None
@@ -44,20 +47,41 @@ class Columns:
     def label(self) -> str | None:
         """The one label."""
         if len(self.labels) > 1:
-            raise click.UsageError("several --label are for encoded corpora (`infocal prepare`); name one")
+            raise click.UsageError("several --label are for models of several labels; name one")
         return self.labels[0] if self.labels else None
+
+    def of_model(self, model: Rationalizer | JointRationalizer) -> Columns:
+        """The same with the labels that a model of several was trained for, where the user names none.
+
+        Raises:
+            click.UsageError: the user names others than the model has, or several for a model of one.
+        """
+        from infocal.joint import JointRationalizer
+
+        if not isinstance(model, JointRationalizer):
+            if len(self.labels) > 1:
+                raise click.UsageError("the model predicts one label; name one --label")
+            return self
+        known = tuple(model.task.tasks)
+        if self.labels and set(self.labels) != set(known):
+            raise click.UsageError(f"the model's labels are {', '.join(known)}; leave --label out")
+        return replace(self, labels=known)
 
     def read(self, path: Path, bad_rows: BadRows, *, require_label: bool = True) -> Iterator[Document]:
         """The documents of a file; a column that the user named must be there."""
         from infocal.data.readers import read_documents
 
+        several = len(self.labels) > 1
+        if several and self.rationale:
+            raise click.UsageError("--rationale does not say which of several labels it is for; leave it out")
+        rationale = "rationale" if self.rationale is None else self.rationale
         return read_documents(
             path,
             bad_rows=bad_rows,
             text=self.text or "text",
-            label=self.label or "label",
-            rationale="rationale" if self.rationale is None else self.rationale or None,
-            require_label=require_label or self.label is not None,
+            label=self.labels if several else self.label or "label",
+            rationale=None if several else rationale or None,
+            require_label=require_label,
             require_rationale=bool(self.rationale),
         )
 
@@ -77,7 +101,7 @@ def columns(verb: Verb) -> Verb:
 
     what = "Column of the human's evidence, lists of [start, end]; '' reads none  [default: rationale, if there]"
     wrapped = click.option("--rationale", metavar="NAME", help=what)(wrapped)
-    what = "Column of the label; several of an encoded corpus are predicted together  [default: label]"
+    what = "Column of the label; several are predicted together, each from words of its own  [default: label]"
     wrapped = click.option("--label", "labels", multiple=True, metavar="NAME", help=what)(wrapped)
     what = "Column of the text; a.b reaches into nested JSON  [default: text]"
     return click.option("--text", metavar="NAME", help=what)(wrapped)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import sys
 from array import array
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import chain
 from typing import Any
@@ -17,7 +17,7 @@ from infocal.errors import DataError
 from infocal.text.segmentation import Segmenter, normalise
 from infocal.text.sources import shown
 from infocal.text.vocabulary import Vocabulary
-from infocal.types import Document, Span
+from infocal.types import Document, Label, Span
 
 __all__ = ["Corpus", "CorpusBuilder", "Pieces", "flat_positions"]
 
@@ -194,7 +194,7 @@ class CorpusBuilder:
     """
 
     def __init__(self, segmenter: Segmenter, *, max_tokens: int, source: str) -> None:
-        self.labels: list[str | int | float | None] = []
+        self.labels: list[Label | Mapping[str, Label | None] | None] = []
         self._segmenter, self._max_tokens, self._source = segmenter, max_tokens, source
         self._words = _Words()
         self._ids, self._offsets = array("i"), array("q", [0])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import zip_longest
@@ -16,7 +16,7 @@ import numpy as np
 from infocal.data.records import BadRows, missing_column, read_records
 from infocal.errors import DataError
 from infocal.text.sources import shown, shown_list
-from infocal.types import Document, Span, joined_spans
+from infocal.types import Document, Label, Span, joined_spans
 
 __all__ = ["BadRows", "checked_text", "documents_from", "read_documents"]
 
@@ -32,7 +32,7 @@ def read_documents(
     *,
     bad_rows: BadRows,
     text: str = "text",
-    label: str | None = "label",
+    label: str | Sequence[str] | None = "label",
     rationale: str | None = "rationale",
     require_label: bool = True,
     require_rationale: bool = False,
@@ -43,7 +43,8 @@ def read_documents(
         path: the file; its name says the format.
         bad_rows: raises the error of a row that cannot be used, or counts it.
         text: the column of the text; a dotted name reaches into nested objects.
-        label: the column of the label; None to read no labels.
+        label: the column of the label; a list of columns gives each document a mapping of labels; None to read no
+            labels.
         rationale: the column of the human's spans, JSON lists of [start, end]; None to read none.
         require_label: whether a document must have a label; if not, what is no label is None.
         require_rationale: whether the column must be there; if not, it is used where it is.
@@ -52,10 +53,11 @@ def read_documents(
         DataError: the file cannot be used, or holds no document; its message says where and why.
     """
     source = str(path)
-    columns = _Columns(text, label, rationale, require_label, source)
-    required = [text, *([label] if label and require_label else [])]
+    labels = [label] if isinstance(label, str) else list(label or ())
+    columns = _Columns(text, labels, not isinstance(label, str), rationale, require_label, source)
+    required = [text, *(labels if require_label else [])]
     required += [rationale] if rationale and require_rationale else []
-    optional = [name for name in (label, rationale) if name]
+    optional = [*labels, *([rationale] if rationale else [])]
     documents, annotated, keys = 0, False, tuple[str, ...]()
     for line, record in read_records(path, bad_rows, required=required, optional=optional):
         annotated = annotated or _field(record, rationale) is not _MISSING
@@ -83,7 +85,8 @@ class _Columns:
     """Where a document's parts stand in a record."""
 
     text: str
-    label: str | None
+    labels: Sequence[str]
+    by_name: bool
     rationale: str | None
     require_label: bool
     source: str
@@ -91,12 +94,15 @@ class _Columns:
     def document(self, record: Mapping[str, Any], line: int) -> Document:
         problem = partial(DataError, source=self.source, line=line)
         text = checked_text(self._needed(record, self.text, line), problem)
-        label: str | int | float | None = None
-        if self.label and self.require_label:
-            label = _label(self._needed(record, self.label, line), problem)
-        elif self.label:
-            label = _label_or_none(_field(record, self.label))
+        labels = {name: self._label(record, name, line, problem) for name in self.labels}
+        label = (labels or None) if self.by_name else labels[self.labels[0]]
         return Document(text, label, _spans(_field(record, self.rationale), text, problem), line)
+
+    def _label(self, record: Mapping[str, Any], name: str, line: int, problem: Problem) -> Label | None:
+        if not self.require_label:
+            return _label_or_none(_field(record, name))
+        what = f"label {name!r}" if self.by_name else "label"
+        return _label(self._needed(record, name, line), problem, what)
 
     def _needed(self, record: Mapping[str, Any], name: str, line: int) -> Any:
         value = _field(record, name)
@@ -156,22 +162,23 @@ def _check_characters(value: str, what: str, problem: Problem) -> None:
         raise problem(found, allowed="valid Unicode") from error
 
 
-def _label(value: Any, problem: Problem) -> str | int | float:
+def _label(value: Any, problem: Problem, what: str = "label") -> Label:
     value = _plain(value)
     if isinstance(value, list | tuple) and len(value) == 1:
         value = value[0]
     allowed = "one class (a name or an integer) or one finite number"
     if isinstance(value, str):
         name = value.strip()
-        _check_characters(name, "label", problem)
+        _check_characters(name, what, problem)
         if name and name.lower() not in _NOT_LABELS:
             return name
     elif isinstance(value, int) or (isinstance(value, float) and math.isfinite(value)):
         return value
-    raise problem("the label is empty" if value in (None, "") else f"the label is {shown(value)}", allowed=allowed)
+    found = f"the {what} is " + ("empty" if value in (None, "") else shown(value))
+    raise problem(found, allowed=allowed)
 
 
-def _label_or_none(value: Any) -> str | int | float | None:
+def _label_or_none(value: Any) -> Label | None:
     try:
         return _label(value, DataError)
     except DataError:

@@ -66,7 +66,11 @@ def cut_as(scoring: str, documents: Iterable[Document]) -> list[Document]:
     if scoring == "lei":
         return marked
     low, high = UNDECIDED
-    return [first_tokens(document, CUT) for document in marked if not low < float(document.label or 0.0) < high]
+    return [first_tokens(document, CUT) for document in marked if not low < _rating(document) < high]
+
+
+def _rating(document: Document) -> float:
+    return float(document.label) if isinstance(document.label, int | float) else 0.0
 
 
 def agreement(scores: Mapping[str, Any] | None) -> dict[str, float] | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from infocal.errors import DataError
+from infocal.errors import DataError, naming
 from infocal.tasks.base import Array, Goal, Task
 
 if TYPE_CHECKING:
@@ -57,7 +57,11 @@ class Joint(Goal):
         if not isinstance(label, Mapping) or (missing := [name for name in self.tasks if name not in label]):
             found = f"there is no label {missing[0]!r}" if isinstance(label, Mapping) else "there are no labels"
             raise DataError(found, allowed=f"one of each: {', '.join(self.tasks)}", source=source, line=line)
-        return [task.encode(label[name], source=source, line=line) for name, task in self.tasks.items()]
+        numbers = []
+        for name, task in self.tasks.items():
+            with naming(name):
+                numbers.append(task.encode(label[name], source=source, line=line))
+        return numbers
 
     def with_priors(self, targets: Array) -> Self:
         """Each task knows those of its own column."""

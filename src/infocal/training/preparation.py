@@ -6,22 +6,22 @@ import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from infocal.data.corpus import Corpus, CorpusBuilder
 from infocal.data.encoded import EncodedFolder
-from infocal.data.labels import class_name, infer_task, mostly_numbers, number
 from infocal.data.readers import BadRows
-from infocal.data.split import check_classes, split_rows
+from infocal.data.split import split_rows
 from infocal.errors import DataError
-from infocal.tasks import Classification, Goal, Joint, fit_task
+from infocal.tasks import Classification, Goal, Joint
 from infocal.text.segmentation import Segmenter, resolve_segmenter, segmenter_named
 from infocal.text.vectors import Vectors, read_vectors
 from infocal.text.vocabulary import Vocabulary
 from infocal.training.description import notes_of, summary_of
+from infocal.training.labelling import settle_labels
 from infocal.types import Document, Span
 
 if TYPE_CHECKING:
@@ -88,18 +88,17 @@ def prepare(
     sample = list(itertools.islice(stream, SAMPLE))
     cut = resolve_segmenter(segmenter or settings.text.segmenter, (document.text for document in sample))
     builder = _read(itertools.chain(sample, stream), cut, settings, source, bad_rows)
-    kind = settings.task if settings.task != "auto" else _infer(builder, source, bad_rows, from_text=from_text)
-    keep = _usable_rows(builder, kind, source, bad_rows)
-    labels, lines = [builder.labels[row] for row in keep], builder.lines[keep].tolist()
-    task = fit_task(kind, labels, source=source, lines=lines)
-    targets = task.target_array(
-        [task.encode(label, source=source, line=line) for label, line in zip(labels, lines, strict=True)]
+    found = settle_labels(
+        builder.labels, builder.lines, settings.task, source=source, bad_rows=bad_rows, from_text=from_text
     )
+    task, targets = found.goal, found.targets
     vocabulary, vectors = _vocabulary(builder.counts(), settings)
-    corpus = replace(builder.finish(vocabulary).shrink(keep), targets=targets)
+    corpus = replace(builder.finish(vocabulary).shrink(found.rows), targets=targets)
     del builder
     if dev_documents is None:
-        rows, held = split_rows(targets, share=settings.training.dev_share, seed=settings.seed, stratify=True)
+        rows, held = split_rows(
+            _to_stratify(targets), share=settings.training.dev_share, seed=settings.seed, stratify=True
+        )
         dev = corpus.subset(held)
         train = corpus.shrink(rows)
     else:
@@ -245,40 +244,11 @@ def _read(
     return builder
 
 
-def _infer(
-    builder: CorpusBuilder, source: str, bad_rows: BadRows, *, from_text: bool
-) -> Literal["classify", "regress"]:
-    """What the labels are; where bad rows are left out, a few names among scores are such rows."""
-    try:
-        return infer_task(builder.labels, from_text=from_text, source=source, lines=builder.lines.tolist())
-    except DataError:
-        if bad_rows.skip and mostly_numbers(builder.labels):
-            return "regress"
-        raise
-
-
-def _numbers(builder: CorpusBuilder, source: str, bad_rows: BadRows) -> NDArray[np.int64]:
-    """The rows whose label is a number."""
-    kept = []
-    for row, (label, line) in enumerate(zip(builder.labels, builder.lines.tolist(), strict=True)):
-        try:
-            number(label, source=source, line=None if line < 0 else line)
-        except DataError as error:
-            bad_rows.report(error)
-        else:
-            kept.append(row)
-    if not kept:
-        raise DataError(NO_ROW, allowed="rows with a text and a number", source=source)
-    return np.array(kept, dtype=np.int64)
-
-
-def _usable_rows(
-    builder: CorpusBuilder, kind: Literal["classify", "regress"], source: str, bad_rows: BadRows
-) -> NDArray[np.int64]:
-    if kind == "regress":
-        return _numbers(builder, source, bad_rows)
-    names = [class_name(label) for label in builder.labels]
-    return check_classes(names, builder.lines, source=source, bad_rows=bad_rows)
+def _to_stratify(targets: NDArray[Any]) -> NDArray[Any]:
+    """(n,): the targets; of several columns, the one with the most different values."""
+    if targets.ndim == 1:
+        return targets
+    return targets[:, np.argmax([len(np.unique(column)) for column in targets.T])]
 
 
 def _vocabulary(counts: dict[str, int], settings: Settings) -> tuple[Vocabulary, Vectors | None]:

@@ -1,6 +1,7 @@
 """What many tests share: tiny settings, network and batch, a corpus whose evidence is known, a crash."""
 
 import random
+from concurrent.futures import Future
 
 import numpy as np
 import pytest
@@ -115,3 +116,26 @@ def stop_at():
                 raise RuntimeError("crash")
 
     return StopAt
+
+
+class HereAndNow:
+    """A pool of processes that does at once, in this one, what it is given."""
+
+    def __init__(self, *_, **__):
+        pass
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def submit(self, function, *arguments):
+        future = Future()
+        future.set_result(function(*arguments))
+        return future
+
+
+@pytest.fixture
+def here_and_now():
+    return HereAndNow

@@ -6,7 +6,6 @@ import importlib
 import json
 import shutil
 import sys
-from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
@@ -47,7 +46,7 @@ def arguments(tmp_path):
 
 
 @pytest.fixture
-def quick(contest, monkeypatch, tmp_path):
+def quick(contest, here_and_now, monkeypatch, tmp_path):
     """The contest with a small network, few rounds, one post-hoc method, and results in a folder of the test."""
     request = contest.request_of
 
@@ -60,26 +59,8 @@ def quick(contest, monkeypatch, tmp_path):
     monkeypatch.setattr(contest, "GRADIENTS", ("gradient-norm",))
     monkeypatch.setattr(contest, "SLOW", ())
     monkeypatch.setattr(sys.modules["contest_runs"], "TABLES", tmp_path / "tables")
-    monkeypatch.setattr(contest, "ProcessPoolExecutor", HereAndNow)
+    monkeypatch.setattr(contest, "ProcessPoolExecutor", here_and_now)
     return contest
-
-
-class HereAndNow:
-    """Does at once what it is given."""
-
-    def __init__(self, *_, **__):
-        pass
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        pass
-
-    def submit(self, function, *arguments):
-        future = Future()
-        future.set_result(function(*arguments))
-        return future
 
 
 def test_post_hoc_methods_are_runs_of_the_same_form(quick, arguments, tmp_path):

@@ -122,7 +122,7 @@ def cail(**options: Any) -> None:
     plan = Plan(
         rows=request.methods,
         tasks=request.tasks,
-        seeds=request.seeds,
+        seeds=tuple(range(request.seeds)),
         select=request.select,
         changes=request.changes,
         vectors=request.vectors,

@@ -82,7 +82,7 @@ class Plan:
     Attributes:
         rows: names of ``ROWS``.
         tasks: of ``infocal.data.cail.TASKS``.
-        seeds: how many; 0, 1, and so on.
+        seeds: of the runs of each.
         select: the share of words for every task; None takes the paper's.
         changes: ``"name=value"`` settings for every run, which win over all others.
         vectors: a file of word vectors; None learns them from the cases.
@@ -92,7 +92,7 @@ class Plan:
 
     rows: tuple[str, ...] = DEFAULT_ROWS
     tasks: tuple[str, ...] = TASKS
-    seeds: int = 1
+    seeds: tuple[int, ...] = (0,)
     select: float | None = None
     changes: tuple[str, ...] = ()
     vectors: Path | None = None
@@ -119,5 +119,5 @@ class Plan:
         """Row, task (or all) and seed of every run."""
         for name in self.rows:
             for task in (ALL,) if ROWS[name].joint else self.tasks:
-                for seed in range(self.seeds):
+                for seed in self.seeds:
                     yield name, task, seed

@@ -1,0 +1,151 @@
+"""Court cases: every row of `infocal reproduce cail` on the cases at hand, three seeds, two runs at a time.
+
+    python benchmarks/legal.py run --data ../shared/data/cail --out DIR
+    python benchmarks/legal.py report
+
+`run` does what `infocal reproduce cail --least-cases 30 --seeds 3` does, in several processes and seed by
+seed. What a run found is kept in `benchmarks/legal`, so that a later `run` goes on from there; DIR holds the
+prepared cases and the models. `report` writes docs/results-legal.md of what is kept; remarks-legal.md is put in
+front. Nothing is chosen on test cases.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from datetime import date
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import torch
+from legal_report import write_page
+
+from infocal.cli.prepare import by_name
+from infocal.data.cail import TASKS
+from infocal.files import write_text
+from infocal.legal.prepare import Request, prepare_cases
+from infocal.reproduce.judgement_rows import ALL, DEFAULT_ROWS, ROWS, Plan
+from infocal.reproduce.judgements import RESULT, TRAINED, reproduce_cail, run_folder
+
+KEPT = Path(__file__).parent / "legal"
+PAGE = Path(__file__).parents[1] / "docs" / "results-legal.md"
+LEAST_CASES = 30
+ABLATIONS = ("infocal-full", "infocal-no-adv", "infocal-no-lm", "infocal-no-adv-no-ib", "infocal-paper")
+VARIANTS = {"plain": (), "balanced": ("loss.balance=1.0",)}
+BALANCED_ROWS = ("infocal",)
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run: a variant of the settings, a row of the table, a task (or all) and a seed."""
+
+    variant: str
+    row: str
+    task: str
+    seed: int
+
+    @property
+    def plan(self) -> Plan:
+        """The same as a plan of `infocal reproduce cail`."""
+        tasks = TASKS if self.task == ALL else (self.task,)
+        return Plan(rows=(self.row,), tasks=tasks, seeds=(self.seed,), changes=VARIANTS[self.variant])
+
+    @property
+    def kept(self) -> Path:
+        """Where what it found is kept."""
+        return KEPT / f"{self.variant}-{self.row}-{self.task}-seed{self.seed}.json"
+
+    def folder(self, out: Path) -> Path:
+        """Where it works."""
+        return run_folder(out / self.variant, self.plan, self.row, self.task, self.seed)
+
+
+def jobs(seeds: int) -> Iterator[Job]:
+    """Every run, seed by seed, the rows of the table first."""
+    rows = [("plain", row) for row in (*DEFAULT_ROWS, *ABLATIONS)] + [("balanced", row) for row in BALANCED_ROWS]
+    for seed in range(seeds):
+        for variant, row in rows:
+            for task in (ALL,) if ROWS[row].joint else TASKS:
+                yield Job(variant, row, task, seed)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Do what is missing."""
+    out = Path(arguments.out)
+    request = Request(
+        parts=by_name(Path(arguments.data)),
+        out=out / "cases",
+        least_cases=LEAST_CASES,
+        processes=arguments.processes,
+    )
+    manifest = prepare_cases(request)
+    facts = {"summary": manifest["summary"], "labels": {task: len(manifest["labels"][task]) for task in TASKS}}
+    write_text(KEPT / "cases.json", json.dumps(facts, indent=1) + "\n")
+    wanted = [job for job in jobs(arguments.seeds) if not arguments.rows or job.row in arguments.rows]
+    for job in wanted:
+        lay_out(job, out)
+    with ProcessPoolExecutor(
+        arguments.processes, mp_context=get_context("spawn"), initializer=torch.set_num_threads, initargs=(1,)
+    ) as pool:
+        work: dict[Future[dict[str, Any]], Job] = {pool.submit(do, job, out): job for job in wanted}
+        for one in as_completed(work):
+            job, figures = work[one], one.result()
+            accuracy = ", ".join(f"{task} {part['accuracy']:.3f}" for task, part in figures["tasks"].items())
+            print(
+                f"{job.variant} {job.row} {job.task} {job.seed}: {accuracy}, {figures['seconds']:.0f} s",
+                flush=True,
+            )
+
+
+def lay_out(job: Job, out: Path) -> None:
+    """Put what is kept of a run where `infocal reproduce cail` would have left it."""
+    folder = job.folder(out)
+    if job.kept.exists() and not (folder / RESULT).exists():
+        record = json.loads(job.kept.read_text(encoding="utf-8"))
+        for name in (TRAINED, RESULT):
+            write_text(folder / name, json.dumps(record[name], ensure_ascii=False) + "\n")
+
+
+def do(job: Job, out: Path) -> dict[str, Any]:
+    """Do one run, unless it is done, and keep what it found."""
+    reproduce_cail(out / "cases", job.plan, out / job.variant)
+    parts = {name: json.loads((job.folder(out) / name).read_text(encoding="utf-8")) for name in (TRAINED, RESULT)}
+    if not job.kept.exists() or json.loads(job.kept.read_text(encoding="utf-8"))[RESULT] != parts[RESULT]:
+        record = {"date": date.today().isoformat(), **parts}
+        write_text(job.kept, json.dumps(record, ensure_ascii=False, indent=1) + "\n")
+    return dict(parts[RESULT])
+
+
+def report() -> None:
+    """Write the page of everything that is kept."""
+    found = [(job, json.loads(job.kept.read_text(encoding="utf-8"))) for job in jobs(10) if job.kept.exists()]
+    cases = json.loads((KEPT / "cases.json").read_text(encoding="utf-8"))
+    remarks = Path(__file__).with_name("remarks-legal.md").read_text(encoding="utf-8")
+    records = [(job.variant, job.row, job.seed, record) for job, record in found]
+    write_text(PAGE, write_page(records, cases, remarks))
+
+
+def main() -> None:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    sub = verbs.add_parser("run", help="train and score what is missing")
+    sub.add_argument("--data", default="../shared/data/cail")
+    sub.add_argument("--out", required=True, help="folder to work in")
+    sub.add_argument("--seeds", type=int, default=3)
+    sub.add_argument("--processes", type=int, default=2)
+    sub.add_argument("--rows", nargs="+", default=[], choices=list(ROWS), help="some rows only")
+    verbs.add_parser("report", help="write docs/results-legal.md")
+    arguments = parser.parse_args()
+    if arguments.verb == "run":
+        run(arguments)
+    else:
+        report()
+
+
+if __name__ == "__main__":
+    main()

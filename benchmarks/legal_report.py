@@ -1,0 +1,132 @@
+"""docs/results-legal.md from what benchmarks/legal.py kept."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from infocal.data.cail import TASKS
+from infocal.markup import markdown_table
+from infocal.reproduce.judgement_rows import ROWS
+from infocal.reproduce.judgement_tables import markdown_report
+from infocal.reproduce.judgements import RESULT, Result
+
+Record = tuple[str, str, int, dict[str, Any]]
+"""Variant, row, seed and what was kept."""
+
+BOTH = ("article", "charge")
+PRICE, LEAD = 0.02, 0.03
+
+
+def write_page(records: Sequence[Record], cases: Mapping[str, Any], remarks: str) -> str:
+    """The page as Markdown."""
+    results = results_of(records, "plain")
+    data = {f"{part} cases": int(counts["cases"]) for part, counts in cases["summary"].items()}
+    data |= {f"classes of {task}": count for task, count in cases["labels"].items()}
+    dates = sorted({record["date"] for *_, record in records})
+    body = markdown_report(results, TASKS, official=None, data=data)
+    title, rest = body.split("\n", 1)
+    parts = [
+        title,
+        "Written by `python benchmarks/legal.py report` from runs of `python benchmarks/legal.py run` on "
+        f"{' and '.join(dates)}: two cores of an Intel Xeon, one thread per run and two runs at a time, torch "
+        "2.13.0. Test figures, mean ± standard deviation over the seeds; seconds are by the clock.",
+        remarks.strip(),
+        "## Against what was asked",
+        verdicts(results),
+        rest.strip(),
+        "## Are the probabilities right?",
+        "Expected calibration error on the test cases, after the temperature that was fitted on held-out cases.",
+        calibration(results),
+        "## Rare classes: `--set loss.balance=1`",
+        balance(results, results_of(records, "balanced")),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def results_of(records: Sequence[Record], variant: str) -> list[Result]:
+    """The runs of a variant; several that answer one task each are several results."""
+    return [
+        Result(row, seed, record[RESULT]["tasks"], float(record[RESULT]["seconds"]))
+        for own, row, seed, record in records
+        if own == variant
+    ]
+
+
+def figures(
+    results: Sequence[Result], row: str, task: str, get: Callable[[Mapping[str, Any]], Any]
+) -> list[float]:
+    """One figure of each run of a row for a task, where it has it."""
+    runs = [result.tasks[task] for result in results if result.row == row and task in result.tasks]
+    return [float(value) for run in runs if (value := get(run)) is not None]
+
+
+def mean(values: Sequence[float]) -> float | None:
+    """None of nothing."""
+    return statistics.fmean(values) if values else None
+
+
+def accuracy(results: Sequence[Result], row: str, task: str) -> float | None:
+    """Mean accuracy of a row."""
+    return mean(figures(results, row, task, lambda run: run["accuracy"]))
+
+
+def guider(results: Sequence[Result], row: str, task: str) -> float | None:
+    """Mean accuracy of a row's own reader of all words."""
+    return mean(figures(results, row, task, lambda run: run.get("full_text", {}).get("accuracy")))
+
+
+def verdicts(results: Sequence[Result]) -> str:
+    """Each thing that was asked, and whether it is so."""
+    rows = []
+    for task in BOTH:
+        ours, joint = accuracy(results, "infocal", task), accuracy(results, "infocal-joint", task)
+        rows.append(
+            _compared(task, "within 2 points of its own guider", ours, guider(results, "infocal", task), -PRICE)
+        )
+        for rival in ("bernoulli", "hardkuma"):
+            what = f"3 points above {ROWS[rival].title}"
+            rows.append(_compared(task, what, ours, accuracy(results, rival, task), LEAD))
+        for rival in ("topjudge", "mpbfn"):
+            what = f"all tasks in one at least level with {ROWS[rival].title}"
+            rows.append(_compared(task, what, joint, accuracy(results, rival, task), 0.0))
+    return markdown_table(["task", "asked of accuracy", "found", "so?"], rows)
+
+
+def _compared(task: str, what: str, ours: float | None, other: float | None, least: float) -> list[str]:
+    if ours is None or other is None:
+        return [task, what, "-", "not run"]
+    gap = ours - other
+    so = "yes" if gap >= least - 1e-9 else "**no**"
+    return [task, what, f"{ours:.3f} against {other:.3f}, {100 * gap:+.1f}", so]
+
+
+def calibration(results: Sequence[Result]) -> str:
+    """Errors of predictor and guider, and their temperatures."""
+    names = ("error", "full_text_error", "temperature", "full_text_temperature")
+    rows = []
+    for row in ("infocal", "infocal-joint"):
+        for task in TASKS:
+            cells = [
+                mean(figures(results, row, task, lambda run, n=name: run["calibration"][n])) for name in names
+            ]
+            if cells[0] is not None:
+                rows.append([ROWS[row].title, task, *("-" if cell is None else f"{cell:.3f}" for cell in cells)])
+    header = ["model", "task", "predictor", "guider", "temperature", "guider's temperature"]
+    return markdown_table(header, rows)
+
+
+def balance(plain: Sequence[Result], balanced: Sequence[Result]) -> str:
+    """Macro F1, macro recall and accuracy with and without the option."""
+    if not balanced:
+        return "Not run."
+    names = {"macro_f1": "macro F1", "macro_recall": "macro recall", "accuracy": "accuracy"}
+    rows = []
+    for task in TASKS:
+        cells = []
+        for name in names:
+            two = [mean(figures(runs, "infocal", task, lambda run, n=name: run[n])) for runs in (plain, balanced)]
+            cells.append("-" if None in two else f"{two[0]:.3f} -> {two[1]:.3f}")
+        rows.append([task, *cells])
+    return markdown_table(["InfoCal", *names.values()], rows)

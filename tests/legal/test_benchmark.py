@@ -1,0 +1,99 @@
+"""The benchmark on court cases: runs that are kept, goes on from them, and the page it makes."""
+
+import argparse
+import importlib
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pyarrow")
+pytest.importorskip("rjieba")
+
+FOLDER = Path(__file__).parents[2] / "benchmarks"
+SMALL = (
+    "text.width=12",
+    "encoder.hidden_width=10",
+    "model.feature_width=8",
+    "training.least_round_steps=4",
+    "training.most_round_steps=6",
+    "training.warm_up_rounds=1",
+    "training.joint_rounds=1",
+    "training.settle_steps=2",
+)
+
+
+@pytest.fixture
+def legal(here_and_now, monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(str(FOLDER))
+    module = importlib.import_module("legal")
+    monkeypatch.setattr(module, "KEPT", tmp_path / "kept")
+    monkeypatch.setattr(module, "PAGE", tmp_path / "page.md")
+    monkeypatch.setattr(module, "LEAST_CASES", 10)
+    monkeypatch.setattr(module, "ProcessPoolExecutor", here_and_now)
+    monkeypatch.setattr(module, "DEFAULT_ROWS", ("infocal", "infocal-joint"))
+    monkeypatch.setattr(module, "ABLATIONS", ())
+    monkeypatch.setattr(module, "VARIANTS", {"plain": SMALL, "balanced": (*SMALL, "loss.balance=1.0")})
+    yield module
+    for name in ("legal", "legal_report"):
+        sys.modules.pop(name, None)
+
+
+@pytest.fixture
+def arguments(tmp_path, cases, write):
+    (tmp_path / "data").mkdir()
+    for number, (part, count) in enumerate({"train": 90, "valid": 30, "test": 30}.items()):
+        write(tmp_path / "data" / f"{part}.json", cases(count, seed=number))
+    return argparse.Namespace(data=tmp_path / "data", out=tmp_path / "work", seeds=1, processes=1, rows=[])
+
+
+def test_runs_are_kept_and_gone_on_from(legal, arguments, tmp_path, monkeypatch, capsys):
+    legal.run(arguments)
+    assert "plain infocal charge 0: charge 0." in capsys.readouterr().out
+    kept = {path.name: path.read_bytes() for path in (tmp_path / "kept").iterdir()}
+    assert len(kept) == 8  # three tasks, all in one, three balanced, and what the cases are
+    assert not any(str(tmp_path).encode() in content for content in kept.values())
+    shutil.rmtree(arguments.out)
+    from infocal.reproduce import judgements
+
+    monkeypatch.setattr(judgements, "train_model", lambda *_, **__: pytest.fail("trained again"))
+    legal.run(arguments)
+    assert {path.name: path.read_bytes() for path in (tmp_path / "kept").iterdir()} == kept
+    legal.report()
+    page = legal.PAGE.read_text(encoding="utf-8")
+    assert "| charge | within 2 points of its own guider | 0." in page
+    assert "| charge | 3 points above HardKuma | - | not run |" in page
+    assert "| InfoCal, all tasks in one | term | 0." in page
+    assert " -> 0." in page
+
+
+def test_verdicts_count_points(legal):
+    page = sys.modules["legal_report"]
+    record = {"result.json": {"seconds": 1.0, "tasks": {}}}
+
+    def runs(row, accuracy, full):
+        tasks = {task: {"accuracy": accuracy, "full_text": {"accuracy": full}} for task in ("article", "charge")}
+        return ("plain", row, 0, {"result.json": {**record["result.json"], "tasks": tasks}})
+
+    found = [runs("infocal", 0.85, 0.88), runs("bernoulli", 0.82, 0.9), runs("hardkuma", 0.84, 0.9)]
+    table = page.verdicts(page.results_of(found, "plain"))
+    assert "| charge | within 2 points of its own guider | 0.850 against 0.880, -3.0 | **no** |" in table
+    assert "| charge | 3 points above Bernoulli | 0.850 against 0.820, +3.0 | yes |" in table
+    assert "| charge | 3 points above HardKuma | 0.850 against 0.840, +1.0 | **no** |" in table
+    assert "| charge | all tasks in one at least level with TOPJUDGE | - | not run |" in table
+
+
+def test_every_run_of_the_table_is_planned():
+    sys.path.insert(0, str(FOLDER))
+    try:
+        legal = importlib.import_module("legal")
+        planned = [job.kept.name for job in legal.jobs(3)]
+    finally:
+        sys.path.remove(str(FOLDER))
+        sys.modules.pop("legal", None)
+        sys.modules.pop("legal_report", None)
+    assert len(planned) == len(set(planned))
+    assert "plain-topjudge-all-seed2.json" in planned
+    assert "plain-hardkuma-term-seed0.json" in planned
+    assert "balanced-infocal-charge-seed1.json" in planned

@@ -30,6 +30,19 @@ TINY = {
 }
 
 
+@pytest.fixture(scope="session")
+def tiny_changes():
+    """Settings of a network that is trained in a second, as ``name=value``."""
+    values = {**TINY, "training.joint_rounds": 1, "training.settle_steps": 2}
+    return tuple(f"{name}={value}" for name, value in values.items())
+
+
+@pytest.fixture(scope="session")
+def tiny_options(tiny_changes):
+    """The same for the command line."""
+    return [item for change in tiny_changes for item in ("--set", change)]
+
+
 @pytest.fixture(autouse=True)
 def one_thread():
     """Small tensors run faster on one thread, and two test processes share two cores."""

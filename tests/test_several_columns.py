@@ -13,16 +13,6 @@ from infocal.errors import DataError
 from infocal.tasks import Classification, Joint, Regression
 from infocal.training.labelling import settle_labels
 
-SMALL = {
-    "text.width": 12,
-    "encoder.hidden_width": 10,
-    "model.feature_width": 8,
-    "training.least_round_steps": 4,
-    "training.most_round_steps": 6,
-    "training.warm_up_rounds": 1,
-    "training.joint_rounds": 1,
-    "training.settle_steps": 2,
-}
 WORDS = {"good": 4.5, "bad": 1.5, "fair": 3.0}
 PLACES = ("hotel", "train", "museum")
 
@@ -45,11 +35,10 @@ def write(path, rows, header=("text", "place", "stars")):
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory):
+def model(tmp_path_factory, tiny_options):
     folder = tmp_path_factory.mktemp("columns")
     data = write(folder / "rows.csv", rows_of(90))
-    changes = [item for name, value in SMALL.items() for item in ("--set", f"{name}={value}")]
-    result = run("train", data, "--label", "place", "--label", "stars", "--out", folder / "model", *changes)
+    result = run("train", data, "--label", "place", "--label", "stars", "--out", folder / "model", *tiny_options)
     assert result.exit_code == 0, result.output
     assert "place: 9 held-out rows" in result.stdout
     assert "stars: 9 held-out rows" in result.stdout

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from infocal.data.readers import BadRows, documents_from
 from infocal.rationalizer import Rationalizer
 from infocal.tasks import Joint
-from infocal.training.preparation import encode_labelled
 
 if TYPE_CHECKING:
     from infocal.config import Settings
@@ -102,15 +101,7 @@ class JointRationalizer:
         """Score documents that have a label of each kind: ``tasks``, label -> as `Rationalizer.evaluate`."""
         began = time.perf_counter()
         bad_rows = bad_rows or BadRows(skip=False)
-        corpus = encode_labelled(
-            documents,
-            segmenter=self.segmenter,
-            vocabulary=self.vocabulary,
-            task=self.task,
-            max_tokens=self.settings.text.max_tokens,
-            source=source,
-            bad_rows=bad_rows,
-        )
+        corpus = self._any.encode(documents, bad_rows=bad_rows, source=source, goal=self.task)
         result = self.evaluate_corpus(corpus, **choice)
         return {**result, "skipped": bad_rows.count, "seconds": round(time.perf_counter() - began, 3)}
 

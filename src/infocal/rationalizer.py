@@ -19,7 +19,7 @@ from infocal.decoding import Decoding
 from infocal.errors import DataError
 from infocal.evaluation.calibration import Temperatures, expected_calibration_error
 from infocal.evaluation.rationales import rationale_scores
-from infocal.tasks import Task
+from infocal.tasks import Goal, Task
 from infocal.text.segmentation import Segmenter
 from infocal.text.vocabulary import Vocabulary
 from infocal.training.preparation import encode_labelled
@@ -281,13 +281,15 @@ class Rationalizer:
             "full_text_temperature": self.temperatures.full_text,
         }
 
-    def encode(self, documents: Iterable[Document], *, bad_rows: BadRows, source: str) -> Corpus:
-        """Labelled documents as this model reads them."""
+    def encode(
+        self, documents: Iterable[Document], *, bad_rows: BadRows, source: str, goal: Goal | None = None
+    ) -> Corpus:
+        """Labelled documents as this model reads them, with the targets of its task, or of another goal."""
         return encode_labelled(
             documents,
             segmenter=self.segmenter,
             vocabulary=self.vocabulary,
-            task=self.task,
+            task=goal or self.task,
             max_tokens=self.settings.text.max_tokens,
             source=source,
             bad_rows=bad_rows,

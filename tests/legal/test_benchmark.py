@@ -12,20 +12,10 @@ pytest.importorskip("pyarrow")
 pytest.importorskip("rjieba")
 
 FOLDER = Path(__file__).parents[2] / "benchmarks"
-SMALL = (
-    "text.width=12",
-    "encoder.hidden_width=10",
-    "model.feature_width=8",
-    "training.least_round_steps=4",
-    "training.most_round_steps=6",
-    "training.warm_up_rounds=1",
-    "training.joint_rounds=1",
-    "training.settle_steps=2",
-)
 
 
 @pytest.fixture
-def legal(here_and_now, monkeypatch, tmp_path):
+def legal(here_and_now, monkeypatch, tiny_changes, tmp_path):
     monkeypatch.syspath_prepend(str(FOLDER))
     module = importlib.import_module("legal")
     monkeypatch.setattr(module, "KEPT", tmp_path / "kept")
@@ -34,7 +24,9 @@ def legal(here_and_now, monkeypatch, tmp_path):
     monkeypatch.setattr(module, "ProcessPoolExecutor", here_and_now)
     monkeypatch.setattr(module, "DEFAULT_ROWS", ("infocal", "infocal-joint"))
     monkeypatch.setattr(module, "ABLATIONS", ())
-    monkeypatch.setattr(module, "VARIANTS", {"plain": SMALL, "balanced": (*SMALL, "loss.balance=1.0")})
+    monkeypatch.setattr(
+        module, "VARIANTS", {"plain": tiny_changes, "balanced": (*tiny_changes, "loss.balance=1.0")}
+    )
     yield module
     for name in ("legal", "legal_report"):
         sys.modules.pop(name, None)

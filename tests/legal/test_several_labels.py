@@ -19,16 +19,6 @@ pytest.importorskip("pyarrow")
 pytest.importorskip("rjieba")
 
 LABELS = ("article", "charge", "term")
-SMALL = {
-    "text.width": 12,
-    "encoder.hidden_width": 10,
-    "model.feature_width": 8,
-    "training.least_round_steps": 4,
-    "training.most_round_steps": 6,
-    "training.warm_up_rounds": 1,
-    "training.joint_rounds": 1,
-    "training.settle_steps": 2,
-}
 
 
 def run(*arguments):
@@ -37,10 +27,6 @@ def run(*arguments):
 
 def several():
     return [item for label in LABELS for item in ("--label", label)]
-
-
-def changes():
-    return [item for name, value in SMALL.items() for item in ("--set", f"{name}={value}")]
 
 
 @pytest.fixture(scope="module")
@@ -55,9 +41,9 @@ def encoded(tmp_path_factory, cases, write):
 
 
 @pytest.fixture(scope="module")
-def model(encoded, tmp_path_factory):
+def model(encoded, tmp_path_factory, tiny_options):
     out = tmp_path_factory.mktemp("joint") / "model"
-    result = run("train", encoded, *several(), "--out", out, *changes())
+    result = run("train", encoded, *several(), "--out", out, *tiny_options)
     assert result.exit_code == 0, result.output
     assert all(f"{label}: 30 held-out rows" in result.stdout for label in LABELS)
     return out

@@ -17,11 +17,12 @@ import numpy as np
 import torch
 from stepwise_rcnn import StepwiseRCNN
 
-from infocal.config import Settings, load_settings
+from infocal.config import load_settings
 from infocal.data.batches import fill, plan_batches
 from infocal.methods import build_method
 from infocal.methods.base import Conditions, Method
 from infocal.nn.embedding import TokenEmbedding
+from infocal.settings import Settings
 from infocal.tasks import Regression
 from infocal.types import Batch
 

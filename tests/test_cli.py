@@ -327,9 +327,9 @@ class TestEvaluate:
         assert decoding.DECODERS == DECODERS
 
     def test_methods_are_those_of_the_package(self):
-        from infocal.config import Settings
         from infocal.methods import METHODS as built
         from infocal.methods import WITHOUT_EVIDENCE
+        from infocal.settings import Settings
 
         assert set(built) == set(get_args(Settings.model_fields["method"].annotation))
         assert set(METHODS) == set(built) - WITHOUT_EVIDENCE

@@ -2,8 +2,9 @@
 
 import pytest
 
-from infocal.config import Settings, load_settings, recipe_names
+from infocal.config import load_settings, recipe_names
 from infocal.errors import SettingsError
+from infocal.settings import Settings
 
 
 @pytest.mark.parametrize("name", recipe_names())

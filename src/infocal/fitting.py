@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from infocal.config import Settings
 from infocal.data.corpus import Corpus
 from infocal.data.readers import BadRows
 from infocal.decoding import Decoding, fit_decoding
@@ -21,6 +20,7 @@ from infocal.errors import SettingsError, TrainingError
 from infocal.evaluation.calibration import Temperatures, fit_temperatures
 from infocal.joint import JointRationalizer
 from infocal.rationalizer import Rationalizer
+from infocal.settings import Settings
 from infocal.tasks import Classification, Joint, Task
 from infocal.training.preparation import Prepared, build_embedding, prepare
 from infocal.types import Document, Span

@@ -14,9 +14,9 @@ from infocal.rationalizer import Rationalizer
 from infocal.tasks import Joint
 
 if TYPE_CHECKING:
-    from infocal.config import Settings
     from infocal.data.corpus import Corpus
     from infocal.methods.base import Method
+    from infocal.settings import Settings
     from infocal.text.segmentation import Segmenter
     from infocal.text.vocabulary import Vocabulary
     from infocal.types import Document, Explanation, Span

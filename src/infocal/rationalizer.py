@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from infocal.config import Settings
 from infocal.data.corpus import Corpus, CorpusBuilder
 from infocal.data.readers import BadRows, documents_from
 from infocal.decoding import Decoding
 from infocal.errors import DataError
 from infocal.evaluation.calibration import Temperatures, expected_calibration_error
 from infocal.evaluation.rationales import rationale_scores
+from infocal.settings import Settings
 from infocal.tasks import Goal, Task
 from infocal.text.segmentation import Segmenter
 from infocal.text.vocabulary import Vocabulary

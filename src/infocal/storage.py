@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from infocal.card import model_card
-from infocal.config import Settings
 from infocal.decoding import Decoding, ScoredTexts
 from infocal.errors import InfocalError, ModelError, SettingsError
 from infocal.evaluation.calibration import Temperatures
 from infocal.files import atomic_folder, left_over_from, recover, sha256_of, write_bytes, write_text
+from infocal.settings import Settings
 from infocal.tasks import Joint, goal_from_json
 from infocal.text.segmentation import resolve_segmenter, segmenter_named
 from infocal.text.vocabulary import Vocabulary

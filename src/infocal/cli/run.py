@@ -19,9 +19,9 @@ from infocal.errors import SettingsError
 from infocal.markup import show
 
 if TYPE_CHECKING:
-    from infocal.config import Settings
     from infocal.joint import JointRationalizer
     from infocal.rationalizer import Rationalizer
+    from infocal.settings import Settings
     from infocal.training.preparation import Prepared
     from infocal.training.tracking import Tracker
     from infocal.types import Document

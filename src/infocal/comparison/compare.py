@@ -15,9 +15,9 @@ from infocal.comparison.results import Results
 from infocal.comparison.runner import do_jobs, read_result
 from infocal.comparison.tables import write_tables
 from infocal.comparison.worker import Job
-from infocal.config import Settings
 from infocal.data.readers import BadRows
 from infocal.errors import MissingExtraError
+from infocal.settings import Settings
 from infocal.training.preparation import encode_labelled
 
 __all__ = ["compare"]

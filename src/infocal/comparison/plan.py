@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from infocal import __version__
-from infocal.config import Settings, load_settings, recipe_names
+from infocal.config import load_settings, recipe_names
 from infocal.data.readers import BadRows, read_documents
 from infocal.data.records import format_of
 from infocal.errors import SettingsError
 from infocal.files import sha256_of
 from infocal.methods import METHODS, WITHOUT_EVIDENCE
+from infocal.settings import Settings
 from infocal.training.preparation import Prepared, prepare
 from infocal.types import Document
 

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from infocal.comparison.plan import FORMAT, Run, Sources
-from infocal.config import Settings
 from infocal.data.readers import BadRows
 from infocal.errors import InfocalError
 from infocal.files import write_text
+from infocal.settings import Settings
 from infocal.training.tracking import Tracker
 
 if TYPE_CHECKING:

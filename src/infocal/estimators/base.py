@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from infocal.config import Settings, load_settings
+from infocal.config import load_settings
 from infocal.data.readers import documents_from
 from infocal.decoding import DECODERS
 from infocal.errors import ModelError, SettingsError
@@ -23,6 +23,7 @@ from infocal.estimators.inputs import column, listed, pair, value_errors
 from infocal.fitting import StoppedEarlyError, fit
 from infocal.loading import load_one
 from infocal.rationalizer import Rationalizer
+from infocal.settings import Settings
 from infocal.text.segmentation import CustomSegmenter
 from infocal.text.sources import shown, shown_list
 from infocal.types import Explanation, Span

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from infocal.errors import SettingsError
 
 if TYPE_CHECKING:
-    from infocal.config import Settings
     from infocal.methods.base import Method
     from infocal.nn.embedding import TokenEmbedding
     from infocal.nn.retrieval import Articles
+    from infocal.settings import Settings
     from infocal.tasks import Goal
 
 __all__ = ["JOINT", "METHODS", "WITHOUT_EVIDENCE", "build_method", "check_goal"]

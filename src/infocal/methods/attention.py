@@ -5,10 +5,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from infocal.config import Settings
 from infocal.methods.base import Conditions, Method, Player, Step
 from infocal.methods.parts import build_predictor, input_dropout, only
 from infocal.nn.embedding import TokenEmbedding
+from infocal.settings import Settings
 from infocal.tasks import Task
 from infocal.types import Batch
 

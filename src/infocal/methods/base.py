@@ -10,11 +10,11 @@ from typing import Literal
 import torch
 from torch import Generator, Tensor, nn
 
-from infocal.config import Settings
 from infocal.losses.reductions import masked_mean
 from infocal.methods.parts import only, targets_of
 from infocal.nn.embedding import TokenEmbedding
 from infocal.nn.language_model import VectorLanguageModel
+from infocal.settings import Settings
 from infocal.tasks import Goal, Task
 from infocal.types import Batch
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from infocal.config import Settings
 from infocal.losses.fluency import fused_lasso
 from infocal.losses.score_function import log_probability, score_function
 from infocal.losses.sparsity import boundaries, selected_words
@@ -13,6 +12,7 @@ from infocal.methods.base import Conditions, Method, Player, Step
 from infocal.methods.parts import build_predictor, build_selector, input_dropout, only, own_settings
 from infocal.nn.choices import ChoiceLayer, choose, uniform_draws
 from infocal.nn.embedding import TokenEmbedding
+from infocal.settings import Settings
 from infocal.tasks import Task
 from infocal.types import Batch
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import torch
 from torch import Generator, Tensor
 
-from infocal.config import CarSettings, Settings
 from infocal.errors import SettingsError
 from infocal.losses.adversarial import discrimination
 from infocal.losses.classwise import doubt, share_gap
@@ -15,6 +14,7 @@ from infocal.methods.parts import build_predictor, encoder_sizes, input_dropout,
 from infocal.nn.classwise import ClasswiseSelector
 from infocal.nn.embedding import TokenEmbedding
 from infocal.nn.gates import straight_through
+from infocal.settings import CarSettings, Settings
 from infocal.tasks import Classification, Task
 from infocal.types import Batch
 

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor, nn
 
-from infocal.config import FlaSettings, Settings
 from infocal.errors import SettingsError
 from infocal.methods.judges import Judge
 from infocal.methods.parts import own_settings
@@ -16,6 +15,7 @@ from infocal.nn.embedding import TokenEmbedding
 from infocal.nn.encoders import build_encoder
 from infocal.nn.hierarchy import ContextAttention, TwoLevelEncoder, find_sentences
 from infocal.nn.retrieval import ArticleRetriever, Articles
+from infocal.settings import FlaSettings, Settings
 from infocal.tasks import Goal, Joint
 from infocal.types import Batch
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from infocal.config import Settings
 from infocal.losses.constraints import constraint, next_multiplier
 from infocal.losses.sparsity import expected_transitions, selected_share
 from infocal.methods.base import Conditions, Method, Player, Step
@@ -13,6 +12,7 @@ from infocal.methods.parts import build_predictor, encoder_sizes, input_dropout,
 from infocal.nn.choices import uniform_draws
 from infocal.nn.embedding import TokenEmbedding
 from infocal.nn.kumaraswamy import HardKumaraswamy, KumaraswamySelector
+from infocal.settings import Settings
 from infocal.tasks import Task
 from infocal.types import Batch
 

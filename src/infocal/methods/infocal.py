@@ -5,7 +5,6 @@ from __future__ import annotations
 import torch
 from torch import Generator, Tensor, nn
 
-from infocal.config import Settings
 from infocal.errors import SettingsError
 from infocal.losses.adversarial import discrimination, imitation
 from infocal.losses.calibration import effect, smooth, token_calibration
@@ -20,6 +19,7 @@ from infocal.nn.embedding import TokenEmbedding
 from infocal.nn.gates import sample_gate
 from infocal.nn.language_model import VectorLanguageModel
 from infocal.nn.reader import Reader
+from infocal.settings import Settings
 from infocal.tasks import Goal, Task, parts_of
 from infocal.types import Batch, Features, Output, Selection
 

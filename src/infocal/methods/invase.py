@@ -5,13 +5,13 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from infocal.config import Settings
 from infocal.losses.score_function import log_probability, score_function
 from infocal.losses.sparsity import selected_share
 from infocal.methods.base import Conditions, Method, Player, Step
 from infocal.methods.parts import build_predictor, build_selector, input_dropout, only, own_settings
 from infocal.nn.choices import choose, uniform_draws
 from infocal.nn.embedding import TokenEmbedding
+from infocal.settings import Settings
 from infocal.tasks import Task
 from infocal.types import Batch
 

@@ -10,11 +10,11 @@ from graphlib import CycleError, TopologicalSorter
 import torch
 from torch import Tensor
 
-from infocal.config import Settings
 from infocal.errors import SettingsError
 from infocal.methods.base import Conditions, Method, Player, Step
 from infocal.methods.parts import input_dropout, only
 from infocal.nn.embedding import TokenEmbedding
+from infocal.settings import Settings
 from infocal.tasks import Goal, Joint
 from infocal.types import Batch
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from infocal.config import Settings
 from infocal.errors import SettingsError
 from infocal.losses.imitating import answer_cross_entropy, answer_error
 from infocal.methods.base import Conditions, Method, Player, Step
 from infocal.methods.parts import build_predictor, build_selector, input_dropout, only, own_settings
 from infocal.nn.embedding import TokenEmbedding
 from infocal.nn.gates import subset_gumbel, subset_sizes
+from infocal.settings import Settings
 from infocal.tasks import Regression, Task
 from infocal.types import Batch
 

@@ -7,13 +7,13 @@ from math import prod
 import torch
 from torch import Tensor, nn
 
-from infocal.config import Settings
 from infocal.methods.judges import Judge, topology
 from infocal.methods.parts import own_settings
 from infocal.nn.collocation import Collocations, attend_pairs
 from infocal.nn.convolution import ConvolutionEncoder
 from infocal.nn.dropout import Dropout
 from infocal.nn.embedding import TokenEmbedding
+from infocal.settings import Settings
 from infocal.tasks import Goal
 from infocal.types import Batch
 

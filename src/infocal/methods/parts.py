@@ -9,12 +9,12 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor, nn
 
-from infocal.config import Settings
 from infocal.errors import SettingsError
 from infocal.nn.dropout import Dropout
 from infocal.nn.embedding import TokenEmbedding
 from infocal.nn.predictor import Predictor
 from infocal.nn.selector import Selector
+from infocal.settings import Settings
 from infocal.tasks import Task
 from infocal.types import Batch
 

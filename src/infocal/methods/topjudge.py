@@ -5,12 +5,12 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from infocal.config import Settings
 from infocal.methods.judges import Judge, topology
 from infocal.methods.parts import own_settings
 from infocal.nn.convolution import ConvolutionEncoder
 from infocal.nn.dropout import Dropout
 from infocal.nn.embedding import TokenEmbedding
+from infocal.settings import Settings
 from infocal.tasks import Goal
 from infocal.types import Batch
 

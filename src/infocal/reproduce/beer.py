@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from infocal.config import Settings, load_settings
+from infocal.config import load_settings
 from infocal.data.labels import number
 from infocal.errors import DataError, SettingsError
 from infocal.files import write_text
@@ -23,6 +23,7 @@ from infocal.reproduce.reviews import Reviews, aligned
 from infocal.reproduce.runs import MODEL, held_out_error, is_finished, read_rounds, train_run
 from infocal.reproduce.scoring import SCORINGS, RunResult, cut_as, score_model
 from infocal.reproduce.search import read_search
+from infocal.settings import Settings
 from infocal.training.preparation import Prepared, encode_labelled, prepare
 
 if TYPE_CHECKING:

@@ -10,8 +10,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from infocal.config import Settings, load_settings
+from infocal.config import load_settings
 from infocal.data.cail import TASKS
+from infocal.settings import Settings
 
 __all__ = ["ALL", "DEFAULT_ROWS", "ROWS", "Plan", "Row"]
 

@@ -13,7 +13,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from infocal.config import Settings
 from infocal.data.encoded import EncodedFolder
 from infocal.errors import DataError, SettingsError
 from infocal.files import write_text
@@ -23,6 +22,7 @@ from infocal.legal.articles import build_articles, read_articles
 from infocal.loading import load
 from infocal.reproduce.judgement_rows import ALL, ROWS, Plan, Row
 from infocal.reproduce.runs import MODEL, train_model, train_network
+from infocal.settings import Settings
 from infocal.storage import WEIGHTS, load_method
 from infocal.tasks import Joint
 from infocal.training.preparation import Prepared, open_encoded

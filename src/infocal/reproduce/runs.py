@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from infocal.config import Settings
 from infocal.errors import OtherRunError, SettingsError
 from infocal.fitting import StoppedEarlyError, train_method, train_prepared
 from infocal.reproduce.scoring import agreement
+from infocal.settings import Settings
 from infocal.storage import CHECKPOINT, HEADER, METRICS, WEIGHTS, read_header, save_model, save_weights
 from infocal.training.tracking import MetricsFile, Tracker
 

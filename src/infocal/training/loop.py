@@ -35,7 +35,7 @@ from infocal.training.interrupts import stop_on_interrupt
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from infocal.config import Settings
+    from infocal.settings import Settings
     from infocal.training.tracking import Tracker
 
 __all__ = ["Result", "Trainer"]

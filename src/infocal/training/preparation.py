@@ -25,8 +25,8 @@ from infocal.training.labelling import settle_labels
 from infocal.types import Document, Span
 
 if TYPE_CHECKING:
-    from infocal.config import Settings
     from infocal.nn.embedding import TokenEmbedding
+    from infocal.settings import Settings
 
 __all__ = ["Prepared", "build_embedding", "encode_labelled", "open_encoded", "prepare"]
 

@@ -14,9 +14,9 @@ from infocal.losses.reductions import masked_mean
 from infocal.training.word_vectors import learn_word_vectors
 
 if TYPE_CHECKING:
-    from infocal.config import Settings
     from infocal.nn.embedding import TokenEmbedding
     from infocal.nn.language_model import VectorLanguageModel
+    from infocal.settings import Settings
 
 __all__ = ["pretrain_language_model", "start_word_vectors"]
 

@@ -182,6 +182,7 @@ class HardKumaSettings(_Frozen):
     """Bastings et al. 2019."""
 
     stretch: Positive
+    start_at_share: bool = False  # a default for models that were saved before there was this setting
     fused_lasso: Annotated[float, Field(ge=0, le=1)] | None
     multiplier_start: Positive
     multiplier_limits: tuple[Positive, Positive]

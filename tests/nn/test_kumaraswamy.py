@@ -169,3 +169,18 @@ def test_the_selectors_shapes_stay_within_their_limits_and_padding_has_no_influe
         selector.shape.bias.zero_()
     whole, alone = selector(inputs, mask), selector(inputs[1:, :3], mask[1:, :3])
     torch.testing.assert_close(whole.a[1:, :3], alone.a)
+
+
+@pytest.mark.parametrize("share", [0.05, 0.19, 0.5])
+def test_a_selector_can_start_with_about_the_share_of_gates_open(share):
+    torch.manual_seed(0)
+    sizes = {"encoder": "gru", "input_width": 16, "hidden_width": 20, "layers": 1, "dropout": 0.0}
+    inputs, mask = torch.randn(20, 30, 16), torch.ones(20, 30, dtype=torch.bool)
+    started = KumaraswamySelector(**sizes, stretch=STRETCH, open_share=share)
+    found = torch.exp(started(inputs, mask).log_nonzero()).mean().item()
+    assert found == pytest.approx(share, rel=0.25)
+    with torch.no_grad():
+        started.shape.weight.zero_()
+    assert torch.exp(started(inputs, mask).log_nonzero()).mean().item() == pytest.approx(share, rel=1e-3)
+    by_chance = KumaraswamySelector(**sizes, stretch=STRETCH)
+    assert torch.exp(by_chance(inputs, mask).log_nonzero()).mean().item() > 0.7

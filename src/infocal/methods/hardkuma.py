@@ -45,7 +45,11 @@ class HardKuma(Method):
         self.embedding = embedding
         self.language_model = None
         self.input_dropout = input_dropout(settings)
-        self.selector = KumaraswamySelector(**encoder_sizes(settings, embedding), stretch=own.stretch)
+        self.selector = KumaraswamySelector(
+            **encoder_sizes(settings, embedding),
+            stretch=own.stretch,
+            open_share=settings.select if own.start_at_share else None,
+        )
         self.predictor = build_predictor(settings, embedding, task)
         self.targets = {"selected_share": settings.select}
         if own.fused_lasso is not None:

@@ -19,6 +19,8 @@ LEAST, GREATEST = 1e-6, 100.0
 """The range of a and b."""
 TINY = -15.0
 """Below this x, log(1 - e^x) = -e^x and log(1 - e^(-e^x)) = x in single precision."""
+START = 0.1
+"""The a of gates that are to be mostly shut at the start: with it the open ones are spread from 0 to 1."""
 NODES, WEIGHTS = (torch.from_numpy(part) for part in np.polynomial.legendre.leggauss(64))
 
 
@@ -124,6 +126,7 @@ class KumaraswamySelector(nn.Module):
         layers: of the encoder.
         dropout: between layers and on the states.
         stretch: how far the gates' support goes beyond 0 and 1.
+        open_share: how many gates are open at the start, about; None leaves it to chance (mostly open).
     """
 
     def __init__(
@@ -135,6 +138,7 @@ class KumaraswamySelector(nn.Module):
         layers: int,
         dropout: float,
         stretch: float,
+        open_share: float | None = None,
     ) -> None:
         super().__init__()
         self.encoder = build_encoder(
@@ -143,9 +147,19 @@ class KumaraswamySelector(nn.Module):
         self.dropout = Dropout(dropout)
         self.shape = nn.Linear(self.encoder.output_width, 2)
         self.stretch = stretch
+        if open_share is not None:
+            shapes = torch.tensor([START, _open_shape(START, open_share, stretch)])
+            with torch.no_grad():
+                self.shape.bias.copy_(torch.log(torch.expm1(shapes)))  # what softplus makes these of
 
     def forward(self, inputs: Tensor, mask: Tensor) -> HardKumaraswamy:
         """Gates (b, t) for token vectors (b, t, d) with ``mask`` (b, t), True on real tokens."""
         shapes = F.softplus(self.shape(self.dropout(self.encoder(inputs, mask)))).clamp(LEAST, GREATEST)
         a, b = shapes.unbind(-1)
         return HardKumaraswamy(a, b, self.stretch)
+
+
+def _open_shape(a: float, share: float, stretch: float) -> float:
+    """The b with which, beside ``a``, a gate is open with probability ``share``: (1 - k^a)^b, k where 0 begins."""
+    edge = stretch / (1 + 2 * stretch)
+    return math.log(share) / math.log1p(-(edge**a))

@@ -24,6 +24,7 @@ ABLATIONS = (
     "infocal-no-adv",
     "infocal-no-lm",
     "infocal-no-adv-no-ib",
+    "infocal-no-ib",
     "infocal-hk",
     "infocal-no-calibration",
     "infocal-no-guider",

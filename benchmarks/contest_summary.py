@@ -19,7 +19,8 @@ MEANING = {
     "infocal-full": "all terms of the paper",
     "infocal-no-adv": "full - L_adv",
     "infocal-no-lm": "full - L_lm",
-    "infocal-no-adv-no-ib": "full - L_adv - L_ib",
+    "infocal-no-adv-no-ib": "full - L_adv - L_ib, the controller holds the share",
+    "infocal-no-ib": "the default - L_ib: no price of a word at all",
     "infocal-hk": "full with fused lasso for L_lm (HK)",
     "infocal-no-calibration": "full - token calibration",
     "infocal-no-guider": "no guider at all",
@@ -44,7 +45,8 @@ class Outcome:
 
 def overview(outcomes: Sequence[Outcome], methods: Sequence[str]) -> str:
     """F1 of everybody in every field; the best of a column in bold."""
-    best = [one.shown.best(F1) for one in outcomes]
+    means = [{name: one.shown.cell(name, F1).mean or 0.0 for name in methods} for one in outcomes]
+    best = [max(found, key=lambda name: found[name]) for found in means]
     rows = []
     for name in methods:
         cells = [one.shown.cell(name, F1) for one in outcomes]
@@ -90,8 +92,11 @@ def _verdicts(one: Outcome) -> list[list[str]]:
             if results.reads_full_text(name):
                 rows.append([f"F1 over {name}, a part of which reads the full text too", found, said(gap > 0)])
             else:
-                clear = gap >= CLEAR_MARGIN and p is not None and p < CLEAR_P
-                rows.append([f"F1 10 points over {name}, p < .01", found, said(clear)])
+                clear = said(gap >= CLEAR_MARGIN and p is not None and p < CLEAR_P)
+                open_yet = gap >= CLEAR_MARGIN and p is None
+                rows.append(
+                    [f"F1 10 points over {name}, p < .01", found, "too few seeds for p" if open_yet else clear]
+                )
     if rivals:
         ahead = max(rivals, key=lambda name: results.cell(name, F1).mean or -math.inf)
         gap, _ = gap_of(results, ahead)

@@ -23,6 +23,7 @@ from typing import Any
 
 import torch
 from legal_report import write_page
+from machine import machine
 
 from infocal.cli.prepare import by_name
 from infocal.data.cail import TASKS
@@ -115,7 +116,7 @@ def do(job: Job, out: Path) -> dict[str, Any]:
     reproduce_cail(out / "cases", job.plan, out / job.variant)
     parts = {name: json.loads((job.folder(out) / name).read_text(encoding="utf-8")) for name in (TRAINED, RESULT)}
     if not job.kept.exists() or json.loads(job.kept.read_text(encoding="utf-8"))[RESULT] != parts[RESULT]:
-        record = {"date": date.today().isoformat(), **parts}
+        record = {"date": date.today().isoformat(), "machine": machine(), **parts}
         write_text(job.kept, json.dumps(record, ensure_ascii=False, indent=1) + "\n")
     return dict(parts[RESULT])
 

@@ -25,13 +25,14 @@ def write_page(records: Sequence[Record], cases: Mapping[str, Any], remarks: str
     data = {f"{part} cases": int(counts["cases"]) for part, counts in cases["summary"].items()}
     data |= {f"classes of {task}": count for task, count in cases["labels"].items()}
     dates = sorted({record["date"] for *_, record in records})
+    machines = sorted({record["machine"] for *_, record in records})
     body = markdown_report(results, TASKS, official=None, data=data)
     title, rest = body.split("\n", 1)
     parts = [
         title,
         "Written by `python benchmarks/legal.py report` from runs of `python benchmarks/legal.py run` on "
-        f"{' and '.join(dates)}: two cores of an Intel Xeon, one thread per run and two runs at a time, torch "
-        "2.13.0. Test figures, mean ± standard deviation over the seeds; seconds are by the clock.",
+        f"{' and '.join(dates)} ({'; '.join(machines)}; one thread per run and two runs at a time, torch "
+        "2.13.0). Test figures, mean ± standard deviation over the seeds; seconds are by the clock.",
         remarks.strip(),
         "## Against what was asked",
         verdicts(results),

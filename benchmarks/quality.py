@@ -126,6 +126,7 @@ def files(job: Job, data: Path, scratch: Path) -> dict[str, Path]:
 def run_one(job: Job, data: Path, vectors: Path, threads: int, changes: list[str]) -> dict[str, object]:
     """Train and score one job in this process, as the command line would."""
     import torch
+    from machine import machine
 
     from infocal.config import load_settings
     from infocal.data.readers import BadRows, read_documents
@@ -180,6 +181,7 @@ def run_one(job: Job, data: Path, vectors: Path, threads: int, changes: list[str
         "test": scores,
         "examples": examples,
         "date": time.strftime("%Y-%m-%d"),
+        "machine": machine(),
     }
 
 

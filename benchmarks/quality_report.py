@@ -189,11 +189,12 @@ def write_page(results: Path, page: Path, data: Path) -> None:
     large = [r for r in runs if not r["job"]["rows"]]
     remarks = Path(__file__).with_name("remarks.md").read_text(encoding="utf-8")
     dates = sorted({run["date"] for run in runs})
+    machines = sorted({run.get("machine", "Intel Xeon, 2 cores") for run in runs})
     parts = [
         "# Results on real data",
         "Written by `python benchmarks/quality.py report` from the runs in `benchmarks/results`, each made by "
-        f"`python benchmarks/quality.py run` on {' and '.join(dates)}: two cores of an Intel Xeon, one thread "
-        "per run and two runs at a time, torch 2.13.0. Defaults of the package, the share as stated; figures are "
+        f"`python benchmarks/quality.py run` on {' and '.join(dates)} ({'; '.join(machines)}; one thread "
+        "per run and two runs at a time, torch 2.13.0). Defaults of the package, the share as stated; figures are "
         "test figures, mean and each seed. F1 is micro token F1 as `infocal evaluate` prints it. Training seconds "
         "are processor seconds of the one thread, reading and encoding included; of runs with two threads "
         "(`--threads 2 --processes 1`) they are seconds by the clock.",
@@ -217,7 +218,10 @@ def write_page(results: Path, page: Path, data: Path) -> None:
     if section.exists():
         parts += [
             "## Methods side by side",
-            "Written by `python benchmarks/contest.py report` from runs of `python benchmarks/contest.py run`.",
+            "Written by `python benchmarks/contest.py report` from runs of `python benchmarks/contest.py run` on "
+            "2026-11-16 and later (Intel Xeon and AMD EPYC, 2 cores; one thread per run and two runs at a time, "
+            "torch 2.13.0). Seconds of different rows are of different machines, now and then shared with other "
+            "work.",
             section.read_text(encoding="utf-8").strip(),
         ]
     page.write_text("\n\n".join(parts) + "\n", encoding="utf-8")

@@ -11,6 +11,7 @@ from contest_runs import FIELDS, GRADIENTS, OURS, RIVALS, SLOW, Record, guiders,
 from contest_summary import Outcome, ablations, overview, verdicts
 
 from infocal.comparison.contests import contests
+from infocal.comparison.figures import write_figures
 from infocal.comparison.results import Results
 from infocal.comparison.tables import as_csv, as_markdown
 from infocal.evaluation.significance import Ratios, paired_bootstrap
@@ -21,7 +22,7 @@ DECODERS = {"average": "one threshold for all texts", "equal": "the same share o
 
 def report() -> None:
     """Write the tables, and the section of the results page."""
-    outcomes, details = [], []
+    outcomes, details, pictures = [], [], []
     for field in FIELDS:
         records, explained = kept(field), guiders(kept(field.gold))
         if not records:
@@ -31,6 +32,10 @@ def report() -> None:
             for decoder in DECODERS
         }
         outcomes.append(Outcome(field, found))
+        if not field.half:
+            learned = collect(records, explained, (OURS, *RIVALS), "average", field.share)
+            names = write_figures(contest_runs.FIGURES / field.name, learned)
+            pictures += [f"![{field.name}, {name}](figures/{field.name}/{name}.png)" for name in names]
         for decoder, results in found.items():
             won = contests(results, reference=OURS)
             write_text(contest_runs.TABLES / f"{field.key}-{decoder}.csv", as_csv(results, won))
@@ -38,23 +43,38 @@ def report() -> None:
                 title = f"### {field.name}, {100 * field.share:g} %\n"
                 body = as_markdown(results, won).replace("# Comparison\n", title, 1)
                 details += [body.replace("\n## ", "\n#### "), slow_table(records, explained, decoder)]
-    parts = [*summary(outcomes), *details] if outcomes else ["No run has finished."]
+    parts = [*summary(outcomes), *illustrated(pictures), *details] if outcomes else ["No run has finished."]
     write_text(contest_runs.TABLES / "section.md", "\n\n".join(part.strip() for part in parts if part) + "\n")
 
 
 def summary(outcomes: Sequence[Outcome]) -> list[str]:
     """What comes before the tables of each field."""
+    everybody = (OURS, *RIVALS, *GRADIENTS)
     return [
         "### Token F1 of everybody",
         "Test rows, one threshold for all texts, points, mean ± standard deviation over the seeds. Tables of the "
         "other decoders are in `benchmarks/contest/*.csv`.",
-        overview(outcomes, (OURS, *RIVALS, *GRADIENTS)),
+        overview(outcomes, everybody),
+        "One threshold keeps the share on average, and not to the word: what each method selected of the test "
+        "texts stands in the tables below. With the same share of every text (`equal`) all have as many words:",
+        overview(outcomes, everybody, "equal"),
         "### Against what was asked",
         verdicts(outcomes),
         "### What each part is worth",
         "At the gold share. F1 and accuracy in points; run: mean number of words that a selected run has; spans: "
         "F1 of the span decoder.",
         ablations(outcomes),
+    ]
+
+
+def illustrated(pictures: Sequence[str]) -> list[str]:
+    """The figures of `infocal compare` for each data set."""
+    return [
+        "### Pictures",
+        "At the gold share: accuracy when the trained models are shown fewer or more words than they were trained "
+        "for, and agreement with the human on the held-out rows, round by round (no run was chosen by it; methods "
+        "have as many rounds as their recipes give them).",
+        *pictures,
     ]
 
 

@@ -17,6 +17,7 @@ from typing import Any
 from infocal.files import write_bytes, write_text
 
 TABLES = Path(__file__).parent / "contest"
+FIGURES = Path(__file__).parents[1] / "docs" / "figures"
 OURS = "infocal"
 RIVALS = ("attention", "bernoulli", "hardkuma", "l2x", "invase", "car")
 ABLATIONS = (

@@ -43,13 +43,14 @@ class Outcome:
         return self.results["average"]
 
 
-def overview(outcomes: Sequence[Outcome], methods: Sequence[str]) -> str:
-    """F1 of everybody in every field; the best of a column in bold."""
-    means = [{name: one.shown.cell(name, F1).mean or 0.0 for name in methods} for one in outcomes]
+def overview(outcomes: Sequence[Outcome], methods: Sequence[str], decoder: str = "average") -> str:
+    """F1 of everybody in every field by one decoder; the best of a column in bold."""
+    results = [one.results[decoder] for one in outcomes]
+    means = [{name: one.cell(name, F1).mean or 0.0 for name in methods} for one in results]
     best = [max(found, key=lambda name: found[name]) for found in means]
     rows = []
     for name in methods:
-        cells = [one.shown.cell(name, F1) for one in outcomes]
+        cells = [one.cell(name, F1) for one in results]
         if any(cell.count for cell in cells):
             texts = [in_points(cell) for cell in cells]
             bold = [f"**{text}**" if name == first else text for text, first in zip(texts, best, strict=True)]

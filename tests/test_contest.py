@@ -59,6 +59,7 @@ def quick(contest, here_and_now, monkeypatch, tmp_path):
     monkeypatch.setattr(contest, "GRADIENTS", ("gradient-norm",))
     monkeypatch.setattr(contest, "SLOW", ())
     monkeypatch.setattr(sys.modules["contest_runs"], "TABLES", tmp_path / "tables")
+    monkeypatch.setattr(sys.modules["contest_runs"], "FIGURES", tmp_path / "figures")
     monkeypatch.setattr(contest, "ProcessPoolExecutor", here_and_now)
     return contest
 
@@ -81,6 +82,9 @@ def test_post_hoc_methods_are_runs_of_the_same_form(quick, arguments, tmp_path):
     assert "### restaurant, 19 %" in page
     assert "### restaurant, 9.5 %" in page
     assert page.count("| gradient-norm |") >= 3
+    (picture,) = (line for line in page.splitlines() if "quality-by-share" in line)
+    assert picture == "![restaurant, quality-by-share](figures/restaurant/quality-by-share.png)"
+    assert (tmp_path / "figures" / "restaurant" / "quality-by-share.png").stat().st_size > 10_000
     for decoder in ("average", "equal", "spans"):
         table = (tmp_path / "tables" / f"restaurant-0.19-{decoder}.csv").read_text(encoding="utf-8")
         assert "gradient-norm" in table
@@ -182,6 +186,7 @@ def test_the_summary_says_who_leads_and_what_is_not_so(outcome):
     table = summary.overview([outcome], ("infocal", "hardkuma", "attention", "car"))
     assert "| infocal | **61.0 ± 1.0** | 3 |" in table
     assert "car" not in table
+    assert summary.overview([outcome], ("infocal",), "spans") == summary.overview([outcome], ("infocal",))
     said = [row.split(" | ")[1:] for row in summary.verdicts([outcome]).splitlines()[2:]]
     by_name = {asked: (found, so.strip(" |")) for asked, found, so in said}
     assert by_name["F1 10 points over hardkuma, p < .01"][1] == "yes"

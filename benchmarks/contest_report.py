@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import contest_runs
@@ -14,8 +15,9 @@ from infocal.comparison.contests import contests
 from infocal.comparison.figures import write_figures
 from infocal.comparison.results import Results
 from infocal.comparison.tables import as_csv, as_markdown
-from infocal.evaluation.significance import Ratios, paired_bootstrap
+from infocal.evaluation.significance import Difference, Ratios, paired_bootstrap
 from infocal.files import write_text
+from infocal.markup import markdown_table
 
 DECODERS = {"average": "one threshold for all texts", "equal": "the same share of each", "spans": "spans"}
 
@@ -31,7 +33,8 @@ def report() -> None:
             decoder: collect(records, explained, (*field.methods, *GRADIENTS), decoder, field.share)
             for decoder in DECODERS
         }
-        outcomes.append(Outcome(field, found))
+        slow = against_slow(records, explained, "average")
+        outcomes.append(Outcome(field, found, {one.name: one.difference.value for one in slow}))
         if not field.half:
             learned = collect(records, explained, (OURS, *RIVALS), "average", field.share)
             names = write_figures(contest_runs.FIGURES / field.name, learned)
@@ -42,7 +45,7 @@ def report() -> None:
             if decoder == "average":
                 title = f"### {field.name}, {100 * field.share:g} %\n"
                 body = as_markdown(results, won).replace("# Comparison\n", title, 1)
-                details += [body.replace("\n## ", "\n#### "), slow_table(records, explained, decoder)]
+                details += [body.replace("\n## ", "\n#### "), slow_table(slow)]
     parts = [*summary(outcomes), *illustrated(pictures), *details] if outcomes else ["No run has finished."]
     write_text(contest_runs.TABLES / "section.md", "\n\n".join(part.strip() for part in parts if part) + "\n")
 
@@ -104,13 +107,30 @@ def collect(
     return Results(names, found, tuple(failures), decoder, dict.fromkeys(names, share))
 
 
-def slow_table(records: Sequence[Record], explained: Mapping[int, str], decoder: str) -> str:
+@dataclass(frozen=True)
+class Slow:
+    """InfoCal against a method that has read some texts only.
+
+    Attributes:
+        name: of the method.
+        f1: its F1 there.
+        ours: InfoCal's F1 there.
+        difference: ours less theirs, over the documents.
+        seeds: how many.
+        texts: how many.
+    """
+
+    name: str
+    f1: float
+    ours: float
+    difference: Difference
+    seeds: int
+    texts: int
+
+
+def against_slow(records: Sequence[Record], explained: Mapping[int, str], decoder: str) -> list[Slow]:
     """InfoCal against LIME and SHAP on the texts that those have read."""
-    lines = [
-        "| method | F1 | InfoCal's F1 there | difference, 95 % interval | p, documents | seeds |",
-        "|" + "---|" * 6,
-    ]
-    runs = collect(records, explained, (OURS, *SLOW), decoder, 0.0).runs
+    runs, found = collect(records, explained, (OURS, *SLOW), decoder, 0.0).runs, []
     for name in SLOW:
         seeds = sorted(set(runs[OURS]) & set(runs[name]))
         if not seeds:
@@ -122,15 +142,28 @@ def slow_table(records: Sequence[Record], explained: Mapping[int, str], decoder:
             for side in sides
         ]
         every = np.ones((1, len(common)))
-        figures = [float(ratio.score(every)[0]) for ratio in ratios]
-        difference = paired_bootstrap(ratios[1], ratios[0])
-        lines.append(
-            f"| {name} | {100 * figures[0]:.1f} | {100 * figures[1]:.1f} "
-            f"| {100 * difference.value:+.1f} "
-            f"({100 * difference.low:+.1f} to {100 * difference.high:+.1f}) "
-            f"| {difference.p:.3f} | {len(seeds)}, {len(common)} texts |"
+        theirs, ours = (float(ratio.score(every)[0]) for ratio in ratios)
+        found.append(Slow(name, theirs, ours, paired_bootstrap(ratios[1], ratios[0]), len(seeds), len(common)))
+    return found
+
+
+def slow_table(found: Sequence[Slow]) -> str:
+    """The same as a table; empty if there is nothing."""
+    header = ["method", "F1", "InfoCal's F1 there", "difference, 95 % interval", "p, documents", "seeds"]
+    rows = []
+    for one in found:
+        low, high = (f"{100 * value:+.1f}" for value in (one.difference.low, one.difference.high))
+        rows.append(
+            [
+                one.name,
+                f"{100 * one.f1:.1f}",
+                f"{100 * one.ours:.1f}",
+                f"{100 * one.difference.value:+.1f} ({low} to {high})",
+                f"{one.difference.p:.3f}",
+                f"{one.seeds}, {one.texts} texts",
+            ]
         )
-    return "\n".join(lines) if len(lines) > 2 else ""
+    return markdown_table(header, rows) if rows else ""
 
 
 def counts(run: Record, decoder: str) -> dict[int, tuple[int, int, int]]:

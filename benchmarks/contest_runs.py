@@ -85,11 +85,18 @@ def kept_file(field: Field, seed: int) -> Path:
 
 
 def keep(field: Field, folder: Path, seed: int) -> None:
-    """Keep what the folder of a field has of a seed; files of the same runs are the same bytes."""
-    paths = sorted((folder / "runs").glob(f"*-{seed}.json"))
-    records = [bare(json.loads(path.read_text(encoding="utf-8"))) for path in paths]
-    lines = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
-    write_bytes(kept_file(field, seed), gzip.compress(lines.encode("utf-8"), mtime=0))
+    """Keep what the folder of a field has of a seed; files of the same runs are the same bytes.
+
+    A run that is kept and that the folder has no more (it is being done again, for its model) stays.
+    """
+    path = kept_file(field, seed)
+    records = {record["contender"]: record for record in read_kept(path)}
+    for file in (folder / "runs").glob(f"*-{seed}.json"):
+        record = bare(json.loads(file.read_text(encoding="utf-8")))
+        records[record["contender"]] = record
+    if records:
+        lines = "".join(json.dumps(records[name], ensure_ascii=False) + "\n" for name in sorted(records))
+        write_bytes(path, gzip.compress(lines.encode("utf-8"), mtime=0))
 
 
 def bare(record: Record) -> Record:
@@ -104,7 +111,13 @@ def bare(record: Record) -> Record:
 def kept(field: Field) -> list[Record]:
     """The records of all seeds that are kept of a field."""
     found = sorted((TABLES / "runs").glob(f"{field.key}-seed*.jsonl.gz"))
-    return [json.loads(line) for path in found for line in gzip.decompress(path.read_bytes()).splitlines()]
+    return [record for path in found for record in read_kept(path)]
+
+
+def read_kept(path: Path) -> list[Record]:
+    """The records of a file; none if it is not there."""
+    lines = gzip.decompress(path.read_bytes()).splitlines() if path.exists() else []
+    return [json.loads(line) for line in lines]
 
 
 def lay_out(field: Field, folder: Path) -> None:

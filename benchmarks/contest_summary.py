@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from contest_runs import ABLATIONS, GRADIENTS, OURS, RIVALS, Field
@@ -32,10 +33,17 @@ MUST_LEAD_CLEARLY = ("restaurant",)
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came out in a field, by decoder."""
+    """What came out in a field, by decoder.
+
+    Attributes:
+        field: which.
+        results: decoder -> runs.
+        slow: post-hoc method that has read some texts only -> how far InfoCal is ahead in F1 on those.
+    """
 
     field: Field
     results: dict[str, Results]
+    slow: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
     @property
     def shown(self) -> Results:
@@ -102,20 +110,25 @@ def _verdicts(one: Outcome) -> list[list[str]]:
         ahead = max(rivals, key=lambda name: results.cell(name, F1).mean or -math.inf)
         gap, _ = gap_of(results, ahead)
         allowed = error_of(results, ahead)
+        error = "standard error unknown" if allowed is None else f"standard error {100 * allowed:.1f}"
         rows.append(
             [
                 "F1 first, or within a standard error of the first",
-                f"{100 * gap:+.1f} to {ahead}, standard error {100 * allowed:.1f}",
-                said(gap >= -allowed),
+                f"{100 * gap:+.1f} to {ahead}, {error}",
+                "too few seeds" if allowed is None and gap < 0 else said(gap >= -(allowed or 0.0)),
             ]
         )
+    rows += [
+        [f"F1 over {name}, on the texts that it has read", f"{100 * gap:+.1f}", said(gap > 0)]
+        for name, gap in one.slow.items()
+    ]
     price = price_of(results)
     rows.append(["accuracy within 1.5 points of its guider's", f"{100 * price:+.1f}", said(price >= -PRICE)])
     runs = {name: results.cell(name, MEAN_RUN).mean or 0.0 for name in (OURS, *RIVALS) if name in results.finished}
     level = {
         name: run
         for name, run in runs.items()
-        if gap_of(results, name)[0] <= error_of(results, name) or name == OURS
+        if gap_of(results, name)[0] <= (error_of(results, name) or 0.0) or name == OURS
     }
     longest = max(level, key=lambda name: level[name])
     others = ", ".join(f"{name} {run:.2f}" for name, run in runs.items() if name != OURS)
@@ -139,10 +152,12 @@ def gap_of(results: Results, other: str) -> tuple[float, float | None]:
     return statistics.fmean(pair[0]) - statistics.fmean(pair[1]), paired_t(*pair)
 
 
-def error_of(results: Results, other: str) -> float:
-    """The standard error of the difference between InfoCal and another, over the seeds."""
+def error_of(results: Results, other: str) -> float | None:
+    """The standard error of the difference between InfoCal and another, over the seeds; None of fewer than two."""
     cells = [results.cell(name, F1) for name in (OURS, other)]
-    return math.sqrt(sum((cell.deviation or 0.0) ** 2 / max(1, cell.count) for cell in cells))
+    if any(cell.deviation is None for cell in cells):
+        return None
+    return math.sqrt(sum((cell.deviation or 0.0) ** 2 / cell.count for cell in cells))
 
 
 def price_of(results: Results) -> float:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 from collections.abc import Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ from machine import machine
 
 from infocal.cli.prepare import by_name
 from infocal.data.cail import TASKS
+from infocal.errors import OtherFolderError
 from infocal.files import write_text
 from infocal.legal.prepare import Request, prepare_cases
 from infocal.reproduce.judgement_rows import ALL, DEFAULT_ROWS, ROWS, Plan
@@ -94,12 +96,17 @@ def run(arguments: argparse.Namespace) -> None:
     ) as pool:
         work: dict[Future[dict[str, Any]], Job] = {pool.submit(do, job, out): job for job in wanted}
         for one in as_completed(work):
-            job, figures = work[one], one.result()
-            accuracy = ", ".join(f"{task} {part['accuracy']:.3f}" for task, part in figures["tasks"].items())
-            print(
-                f"{job.variant} {job.row} {job.task} {job.seed}: {accuracy}, {figures['seconds']:.0f} s",
-                flush=True,
-            )
+            job = work[one]
+            print(f"{job.variant} {job.row} {job.task} {job.seed}: {in_short(one)}", flush=True)
+
+
+def in_short(one: Future[dict[str, Any]]) -> str:
+    """A finished run in some words; one that failed does not stop the others."""
+    if error := one.exception():
+        return f"failed: {type(error).__name__}: {error}"
+    figures = one.result()
+    accuracy = ", ".join(f"{task} {part['accuracy']:.3f}" for task, part in figures["tasks"].items())
+    return f"{accuracy}, {figures['seconds']:.0f} s"
 
 
 def lay_out(job: Job, out: Path) -> None:
@@ -112,8 +119,12 @@ def lay_out(job: Job, out: Path) -> None:
 
 
 def do(job: Job, out: Path) -> dict[str, Any]:
-    """Do one run, unless it is done, and keep what it found."""
-    reproduce_cail(out / "cases", job.plan, out / job.variant)
+    """Do one run, unless it is done with the recipe that stands, and keep what it found."""
+    try:
+        reproduce_cail(out / "cases", job.plan, out / job.variant)
+    except OtherFolderError:
+        shutil.rmtree(job.folder(out))
+        reproduce_cail(out / "cases", job.plan, out / job.variant)
     parts = {name: json.loads((job.folder(out) / name).read_text(encoding="utf-8")) for name in (TRAINED, RESULT)}
     if not job.kept.exists() or json.loads(job.kept.read_text(encoding="utf-8"))[RESULT] != parts[RESULT]:
         record = {"date": date.today().isoformat(), "machine": machine(), **parts}

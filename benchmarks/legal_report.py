@@ -57,25 +57,25 @@ def results_of(records: Sequence[Record], variant: str) -> list[Result]:
 
 def figures(
     results: Sequence[Result], row: str, task: str, get: Callable[[Mapping[str, Any]], Any]
-) -> list[float]:
-    """One figure of each run of a row for a task, where it has it."""
-    runs = [result.tasks[task] for result in results if result.row == row and task in result.tasks]
-    return [float(value) for run in runs if (value := get(run)) is not None]
+) -> dict[int, float]:
+    """Seed -> one figure of a row's run for a task, where it has it."""
+    runs = {r.seed: r.tasks[task] for r in results if r.row == row and task in r.tasks}
+    return {seed: float(value) for seed, run in runs.items() if (value := get(run)) is not None}
 
 
-def mean(values: Sequence[float]) -> float | None:
-    """None of nothing."""
-    return statistics.fmean(values) if values else None
+def mean(values: Mapping[int, float]) -> float | None:
+    """Over the seeds; None of nothing."""
+    return statistics.fmean(values.values()) if values else None
 
 
-def accuracy(results: Sequence[Result], row: str, task: str) -> float | None:
-    """Mean accuracy of a row."""
-    return mean(figures(results, row, task, lambda run: run["accuracy"]))
+def accuracy(results: Sequence[Result], row: str, task: str) -> dict[int, float]:
+    """Seed -> accuracy of a row."""
+    return figures(results, row, task, lambda run: run["accuracy"])
 
 
-def guider(results: Sequence[Result], row: str, task: str) -> float | None:
-    """Mean accuracy of a row's own reader of all words."""
-    return mean(figures(results, row, task, lambda run: run.get("full_text", {}).get("accuracy")))
+def guider(results: Sequence[Result], row: str, task: str) -> dict[int, float]:
+    """Seed -> accuracy of a row's own reader of all words."""
+    return figures(results, row, task, lambda run: run.get("full_text", {}).get("accuracy"))
 
 
 def verdicts(results: Sequence[Result]) -> str:
@@ -95,12 +95,16 @@ def verdicts(results: Sequence[Result]) -> str:
     return markdown_table(["task", "asked of accuracy", "found", "so?"], rows)
 
 
-def _compared(task: str, what: str, ours: float | None, other: float | None, least: float) -> list[str]:
-    if ours is None or other is None:
+def _compared(
+    task: str, what: str, ours: Mapping[int, float], other: Mapping[int, float], least: float
+) -> list[str]:
+    """A row of the table, over the seeds that both have."""
+    seeds = ours.keys() & other.keys()
+    if not seeds:
         return [task, what, "-", "not run"]
-    gap = ours - other
-    so = "yes" if gap >= least - 1e-9 else "**no**"
-    return [task, what, f"{ours:.3f} against {other:.3f}, {100 * gap:+.1f}", so]
+    one, two = (statistics.fmean(side[seed] for seed in seeds) for side in (ours, other))
+    so = "yes" if one - two >= least - 1e-9 else "**no**"
+    return [task, what, f"{one:.3f} against {two:.3f}, {100 * (one - two):+.1f}, {len(seeds)} seeds", so]
 
 
 def calibration(results: Sequence[Result]) -> str:

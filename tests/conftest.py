@@ -145,7 +145,10 @@ class HereAndNow:
 
     def submit(self, function, *arguments):
         future = Future()
-        future.set_result(function(*arguments))
+        try:
+            future.set_result(function(*arguments))
+        except Exception as error:  # as a real pool does
+            future.set_exception(error)
         return future
 
 

@@ -142,12 +142,33 @@ def run_with(contender, seed, hits):
 
 
 def test_slow_methods_are_compared_on_the_texts_that_they_have_read(contest):
-    slow_table = sys.modules["contest_report"].slow_table
+    report = sys.modules["contest_report"]
     records = [run_with("infocal", 0, [4, 4, 0, 0]), run_with("lime", 0, [1, 1])]
-    (row,) = slow_table(records, {}, "average").splitlines()[2:]
+    (found,) = report.against_slow(records, {}, "average")
+    (row,) = report.slow_table([found]).splitlines()[2:]
     assert row.startswith("| lime | 25.0 | 100.0 | +75.0 ")
     assert row.endswith("| 1, 2 texts |")
-    assert slow_table([], {}, "average") == ""
+    assert report.slow_table(report.against_slow([], {}, "average")) == ""
+
+
+def test_a_kept_run_stays_while_it_is_done_again(quick, arguments, tmp_path):
+    runs = sys.modules["contest_runs"]
+    (field,) = (field for field in quick.FIELDS if field.key == "restaurant-0.19")
+    folder = tmp_path / "runs" / field.key
+    runs.keep(field, folder, 0)
+    assert not runs.kept_file(field, 0).exists()
+    for name, identity in (("infocal", "first"), ("car", "second")):
+        path = folder / "runs" / f"{name}-0.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps({"contender": name, "seed": 0, "identity": identity}), encoding="utf-8")
+    runs.keep(field, folder, 0)
+    (folder / "runs" / "infocal-0.json").unlink()
+    (folder / "runs" / "car-0.json").write_text('{"contender": "car", "seed": 0, "identity": "third"}')
+    runs.keep(field, folder, 0)
+    assert {record["contender"]: record["identity"] for record in runs.kept(field)} == {
+        "car": "third",
+        "infocal": "first",
+    }
 
 
 @pytest.fixture
@@ -168,7 +189,7 @@ def outcome(contest):
         runs[name] = {seed: {**run, "learns_full_text": name != "hardkuma"} for seed, run in runs[name].items()}
     runs["hardkuma"][0]["scores"]["average"]["rationale"]["f1"] += 0.001
     results = Results(tuple(figures), runs)
-    return summary.Outcome(fields[0], {"average": results, "spans": results})
+    return summary.Outcome(fields[0], {"average": results, "spans": results}, {"lime": -0.02})
 
 
 def scored(f1, accuracy, run):
@@ -194,6 +215,18 @@ def test_the_summary_says_who_leads_and_what_is_not_so(outcome):
     assert by_name["F1 first, or within a standard error of the first"][1] == "yes"
     assert by_name["accuracy within 1.5 points of its guider's"] == ("-1.0", "yes")
     assert by_name["longest mean run among learned methods of its F1 or more"][1] == "yes"
+    assert by_name["F1 over lime, on the texts that it has read"] == ("-2.0", "**no**")
+
+
+def test_one_seed_has_no_standard_error(outcome):
+    summary = sys.modules["contest_summary"]
+    for runs in outcome.shown.runs.values():
+        for seed in (1, 2):
+            del runs[seed]
+    page = summary.verdicts([outcome])
+    assert "standard error unknown | yes |" in page
+    outcome.shown.runs["attention"][0]["scores"]["average"]["rationale"]["f1"] = 0.9
+    assert "standard error unknown | too few seeds |" in summary.verdicts([outcome])
 
 
 def test_a_rival_ahead_with_longer_runs_is_reported(outcome):
@@ -201,7 +234,7 @@ def test_a_rival_ahead_with_longer_runs_is_reported(outcome):
     for run in outcome.shown.runs["hardkuma"].values():
         run["scores"]["average"]["rationale"]["f1"] += 0.3
     page = summary.verdicts([outcome])
-    assert page.count("**no**") == 3
+    assert page.count("**no**") == 4
     assert "-14.9" in page or "-15.0" in page
 
 

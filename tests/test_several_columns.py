@@ -8,13 +8,16 @@ from click.testing import CliRunner
 
 import infocal
 from infocal.cli import main
-from infocal.data.readers import BadRows, read_documents
-from infocal.errors import DataError
+from infocal.config import load_settings
+from infocal.data.readers import BadRows, documents_from, read_documents
+from infocal.errors import DataError, SettingsError
 from infocal.tasks import Classification, Joint, Regression
 from infocal.training.labelling import settle_labels
+from infocal.training.preparation import prepare
 
 WORDS = {"good": 4.5, "bad": 1.5, "fair": 3.0}
 PLACES = ("hotel", "train", "museum")
+COLUMNS = ("text", "place", "stars")
 
 
 def run(*arguments):
@@ -28,7 +31,7 @@ def rows_of(count):
         yield f"the {place} was {word} on day {number % 7}", place, WORDS[word] + number % 2 / 4
 
 
-def write(path, rows, header=("text", "place", "stars")):
+def write(path, rows, header=COLUMNS):
     with path.open("w", encoding="utf-8", newline="") as stream:
         csv.writer(stream).writerows([header, *rows])
     return path
@@ -81,7 +84,8 @@ def test_an_unknown_class_is_told_with_its_label_and_line(model, tmp_path):
     assert "line 6: label 'place':" in message
     assert "zoo" in message
     result = run("evaluate", model, data, "--skip-bad", "--json", "-")
-    assert json.loads(result.stdout)["skipped"] == 1
+    figures = json.loads(result.stdout)
+    assert [figures["skipped"], *(part["skipped"] for part in figures["tasks"].values())] == [1, 1, 1]
 
 
 def test_explanations_show_the_true_labels_where_the_file_has_them(model, tmp_path):
@@ -106,6 +110,10 @@ def test_evidence_is_not_for_several_labels(tmp_path):
     result = run("train", data, *labels, "--method", "hardkuma", "--out", tmp_path / "model")
     assert result.exit_code == 2
     assert "hardkuma answers one task" in result.stderr
+    marked = write(tmp_path / "marked.csv", ((*row, "[[0, 3]]") for row in rows_of(9)), (*COLUMNS, "rationale"))
+    result = run("train", marked, *labels, "--supervise", "--out", tmp_path / "model")
+    assert result.exit_code == 2
+    assert "--supervise is for one label" in result.stderr
     assert not (tmp_path / "model").exists()
 
 
@@ -144,3 +152,130 @@ def test_all_labels_are_what_task_says():
     assert all(isinstance(task, Regression) for task in found.goal.tasks.values())
     with pytest.raises(DataError, match="label 'b': every label is 2"):
         settle([{"a": 1, "b": 2}, {"a": 2, "b": 2}], kind="regress")
+
+
+def test_each_label_may_be_said_to_be_something():
+    labels = [{"a": 1, "b": 2}, {"a": 2, "b": 4}, {"a": 1, "b": 2}, {"a": 2, "b": 4}]
+    found, _ = settle(labels, kind={"b": "regress"})
+    assert [type(task) for task in found.goal.tasks.values()] == [Classification, Regression]
+    with pytest.raises(SettingsError, match="task names the label 'c'; allowed: one of 'a', 'b'"):
+        settle(labels, kind={"c": "regress"})
+    with pytest.raises(SettingsError, match="since there is one label"):
+        settle([1, 2, 1, 2], kind={"label": "regress"})
+
+
+def test_the_command_line_takes_a_kind_for_each_label(tmp_path, tiny_options):
+    data = write(tmp_path / "rows.csv", ((text, place, round(stars)) for text, place, stars in rows_of(60)))
+    command = ("train", data, "--label", "place", "--label", "stars", "--out", tmp_path / "model", *tiny_options)
+    for wrong, said in (
+        (("--task", "stars=number"), "allowed: auto, classify, regress, or one of these as LABEL=KIND"),
+        (("--task", "auto", "--task", "stars=regress"), "labels by name"),
+        (("--task", "money=regress"), "task names the label 'money'"),
+    ):
+        result = run(*command, *wrong)
+        assert result.exit_code == 2, result.output
+        assert said in " ".join(result.stderr.replace("│", " ").split())
+    assert run(*command, "--task", "stars=regress").exit_code == 0
+    assert isinstance(infocal.load(tmp_path / "model").task.tasks["stars"], Regression)
+
+
+def pairs(count):
+    texts, places, stars = zip(*rows_of(count), strict=True)
+    return list(texts), [{"place": place, "stars": star} for place, star in zip(places, stars, strict=True)]
+
+
+def test_python_trains_several_labels(tiny_changes):
+    model = infocal.fit(documents_from(*pairs(60)), load_settings("infocal", tiny_changes))
+    texts, _ = pairs(6)
+    found = model.predict(iter(texts))
+    assert {name: len(values) for name, values in found.items()} == {"place": 6, "stars": 6}
+    assert found["place"] == model.parts["place"].predict(texts)
+    assert found["stars"] == model.parts["stars"].predict(texts)
+    with pytest.raises(DataError, match="allowed: a list, array, Series or Arrow column of texts"):
+        model.predict("the hotel was good")
+    marked = [infocal.Document("the hotel was good", {"place": "hotel", "stars": 4.5}, ((0, 3),))] * 2
+    assert all(part["rationale"] is None for part in model.evaluate(marked)["tasks"].values())
+
+
+def test_all_labels_are_scored_in_one_pass(model, monkeypatch):
+    whole, texts = infocal.load(model), pairs(40)[0]
+    calls = []
+    selector = whole.method.selector
+    forward = selector.forward
+    monkeypatch.setattr(selector, "forward", lambda *given: calls.append(1) or forward(*given))
+    whole.predict(texts)
+    once = len(calls)
+    whole.parts["place"].predict(texts)
+    assert len(calls) == 2 * once
+
+
+@pytest.mark.parametrize(
+    ("label", "said"),
+    [
+        ({"place": "hotel"}, "the labels are 'place', where rows before have 'place', 'stars'"),
+        ({"place": "hotel", "stars": 1.5, "more": 1}, "the labels are 'place', 'stars', 'more', where"),
+        ({"place": None, "stars": 1.5}, "label 'place': there is no label"),
+        ({"place": "hotel", "stars": float("nan")}, "label 'stars': there is no label"),
+        ({}, "there is no label"),
+        ("hotel", "there is one label, where rows before have 'place', 'stars'"),
+        (None, "there is no label"),
+    ],
+)
+def test_labels_that_do_not_fit_those_before_are_bad_rows(label, said):
+    texts, labels = pairs(30)
+    rows = [infocal.Document(*row, line=line) for line, row in enumerate(zip(texts, labels, strict=True))]
+    rows.append(infocal.Document("the hotel was good", label, line=30))
+    with pytest.raises(DataError, match="line 30: ") as caught:
+        prepare(rows, None, load_settings(), bad_rows=BadRows())
+    assert said in str(caught.value)
+    bad = BadRows(skip=True)
+    assert len(prepare(rows, None, load_settings(), bad_rows=bad).train) == 27
+    assert bad.count == 1
+
+
+def test_names_after_one_label_are_a_bad_row():
+    rows = [infocal.Document("good", "yes", line=0), infocal.Document("bad", {"a": "no"}, line=1)]
+    with pytest.raises(DataError, match="line 1: there are the labels 'a', where rows before have one"):
+        prepare(rows, None, load_settings(), bad_rows=BadRows())
+
+
+@pytest.mark.parametrize("seed", range(0, 100, 7))
+def test_no_class_of_any_label_is_held_out_altogether(seed):
+    texts, labels = pairs(60)
+    labels = [{**label, "rare": "yes" if row in (5, 17) else "no"} for row, label in enumerate(labels)]
+    prepared = prepare(documents_from(texts, labels), None, load_settings(seed=seed), bad_rows=BadRows())
+    assert set(prepared.train.targets[:, 2]) == {0, 1}
+    assert len(prepared.train) + len(prepared.dev) == 60
+    assert "keeping the classes' shares of the label 'place'" in " ".join(prepared.notes)
+
+
+def test_scores_alone_are_spread():
+    texts, labels = pairs(60)
+    labels = [{"first": label["stars"], "second": -label["stars"]} for label in labels]
+    prepared = prepare(documents_from(texts, labels), None, load_settings(), bad_rows=BadRows())
+    assert "spread over the scores of the label 'first'" in " ".join(prepared.notes)
+
+
+def test_the_card_and_the_page_keep_to_the_users_names_and_texts(tmp_path, tiny_options):
+    rows = ((text, f"{place}_1", stars) for text, place, stars in rows_of(60))
+    data = write(tmp_path / "rows.csv", rows, ("text", "pl_ace", "sta_rs"))
+    labels = ("--label", "pl_ace", "--label", "sta_rs")
+    assert run("train", data, *labels, "--out", tmp_path / "model", *tiny_options).exit_code == 0
+    card = (tmp_path / "model" / "README.md").read_text(encoding="utf-8").replace("\\_", "_")
+    assert "| labels: pl_ace: classes: hotel_1 |" in card
+    assert "| pl_ace: selection: accuracy |" in card
+    assert "| columns: label | pl_ace, sta_rs |" in card
+    page = tmp_path / "page.html"
+    assert run("explain", tmp_path / "model", "--input", data, "--limit", "3", "--out", page).exit_code == 0
+    assert "Words selected in these 3 texts, for 2 labels, on average" in page.read_text(encoding="utf-8")
+
+
+def test_a_model_of_one_label_knows_its_columns(tmp_path, tiny_options):
+    data = write(tmp_path / "rows.csv", rows_of(60), ("body", "place", "stars"))
+    options = ("--text", "body", "--label", "place", "--out", tmp_path / "model", *tiny_options)
+    assert run("train", data, *options).exit_code == 0
+    assert run("evaluate", tmp_path / "model", data).exit_code == 0
+    result = run("explain", tmp_path / "model", "--input", data, "--limit", "1", "--format", "json")
+    assert json.loads(result.stdout)["label"] == "hotel"
+    result = run("evaluate", tmp_path / "model", data, "--label", "stars")
+    assert result.exit_code == 3

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 __all__ = ["model_card"]
 
-CLASSES = "classes: "
-"""Before the names of classes, which are the user's own and stay as they are."""
+OWN = ("classes", "labels")
+"""Under these stand names of the user's own, which stay as they are."""
 
 LIMITS = (
     "The highlighted words are the only words of the text that the prediction was computed from: with them "
@@ -51,7 +51,7 @@ def model_card(model: Rationalizer | JointRationalizer) -> str:
         "All settings stand in `model.json`.",
         "## Results on the held-out rows",
         "These rows also decided when training stopped; score a test set with `infocal evaluate`.",
-        _table(record.get("results", {})),
+        _table(record.get("results", {}), own=hasattr(model, "parts")),
         "## Training",
         _table(record.get("training", {})),
         "## Limits",
@@ -104,19 +104,20 @@ def _what(record: Mapping[str, Any]) -> str:
     return f"a score between {record['low']:g} and {record['high']:g}"
 
 
-def _table(values: Mapping[str, Any]) -> str:
+def _table(values: Mapping[str, Any], *, own: bool = False) -> str:
     if not values:
         return "not recorded"
-    rows = [(markdown_text(name), markdown_text(value)) for name, value in _flat(values)]
+    rows = [(markdown_text(name), markdown_text(value)) for name, value in _flat(values, own=own)]
     return markdown_table(("what", "value"), rows)
 
 
-def _flat(values: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
+def _flat(values: Mapping[str, Any], prefix: str = "", *, own: bool = False) -> list[tuple[str, str]]:
+    """Rows of a table; ``own``: the names are the user's."""
     rows: list[tuple[str, str]] = []
     for name, value in values.items():
-        title = f"{prefix}{name if prefix == CLASSES else str(name).replace('_', ' ')}"
+        title = f"{prefix}{name if own else str(name).replace('_', ' ')}"
         if isinstance(value, Mapping):
-            rows += _flat(value, f"{title}: ")
+            rows += _flat(value, f"{title}: ", own=not own and name in OWN)
         else:
             rows.append((title, _shown(value)))
     return rows
@@ -125,6 +126,8 @@ def _flat(values: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
 def _shown(value: Any) -> str:
     if value is None:
         return "none"
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value))
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 

@@ -10,6 +10,8 @@ __all__ = [
     "InfocalError",
     "MissingExtraError",
     "ModelError",
+    "OtherFolderError",
+    "OtherRunError",
     "SettingsError",
     "TrainingError",
     "naming",
@@ -26,6 +28,10 @@ class SettingsError(InfocalError):
     """A setting, recipe or combination of options that cannot be used."""
 
     exit_code = 2
+
+
+class OtherFolderError(SettingsError):
+    """A folder that was begun with other data or settings than those of this call."""
 
 
 class DataError(InfocalError):

@@ -63,8 +63,8 @@ def fit(
     checkpoint: Path | None = None,
     resume: bool = False,
     tell: Callable[[str], None] = lambda note: None,
-) -> Rationalizer:
-    """Train a model on documents.
+) -> Rationalizer | JointRationalizer:
+    """Train a model on documents; of several labels, if theirs are mappings from name to label.
 
     Args:
         documents: the training rows, read once.
@@ -92,8 +92,7 @@ def fit(
     )
     for note in prepared.notes:
         tell(note)
-    model = train_prepared(prepared, settings, trackers=trackers, checkpoint=checkpoint, resume=resume, tell=tell)
-    return one_label(model)
+    return train_prepared(prepared, settings, trackers=trackers, checkpoint=checkpoint, resume=resume, tell=tell)
 
 
 def one_label(model: Rationalizer | JointRationalizer) -> Rationalizer:

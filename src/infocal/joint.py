@@ -14,6 +14,9 @@ from infocal.rationalizer import Rationalizer
 from infocal.tasks import Joint
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from infocal.data.corpus import Corpus
     from infocal.methods.base import Method
     from infocal.settings import Settings
@@ -60,9 +63,12 @@ class JointRationalizer:
         return next(iter(self.parts.values()))
 
     def predict(self, texts: Iterable[str], **choice: Any) -> dict[str, list[str] | list[float]]:
-        """Label -> predictions for each text; further arguments as those of `Rationalizer.explain`."""
-        kept = list(texts)
-        return {name: part.predict(kept, **choice) for name, part in self.parts.items()}
+        """Label -> predictions for each text; further arguments as those of `Rationalizer.predict`."""
+        found: dict[str, Any] = {name: [] for name in self.parts}
+        for _, corpus in self._any.chunks(documents_from(texts), BadRows(skip=False), "texts"):
+            for name, part, scores in self._scored(corpus):
+                found[name] += part.task.decode(part.answer(corpus, scores=scores, **choice)[2])
+        return found
 
     def explain(
         self, texts: str | Iterable[str], *, full_text: bool = False, **choice: Any
@@ -83,8 +89,8 @@ class JointRationalizer:
         """The explanations of a stream of documents, text after text, each with its label's name."""
         for chunk, corpus in self._any.chunks(documents, bad_rows or BadRows(skip=False), source):
             by_task = [
-                part.explain_encoded(_with_label(chunk, name), corpus, **choice)
-                for name, part in self.parts.items()
+                part.explain_encoded(_with_label(chunk, name), corpus, scores=scores, **choice)
+                for name, part, scores in self._scored(corpus)
             ]
             for group in zip(*by_task, strict=True):
                 for name, explanation in zip(self.parts, group, strict=True):
@@ -98,22 +104,37 @@ class JointRationalizer:
         source: str = "data",
         **choice: Any,
     ) -> dict[str, Any]:
-        """Score documents that have a label of each kind: ``tasks``, label -> as `Rationalizer.evaluate`."""
+        """Score documents that have a label of each kind: ``tasks``, label -> as `Rationalizer.evaluate`.
+
+        The human's evidence does not say which label it is for, and is not looked at.
+        """
         began = time.perf_counter()
         bad_rows = bad_rows or BadRows(skip=False)
-        corpus = self._any.encode(documents, bad_rows=bad_rows, source=source, goal=self.task)
+        rows = (replace(document, rationale=None) for document in documents)
+        corpus = self._any.encode(rows, bad_rows=bad_rows, source=source, goal=self.task)
         result = self.evaluate_corpus(corpus, **choice)
-        return {**result, "skipped": bad_rows.count, "seconds": round(time.perf_counter() - began, 3)}
+        tasks = {name: {**part, "skipped": bad_rows.count} for name, part in result["tasks"].items()}
+        seconds = round(time.perf_counter() - began, 3)
+        return {**result, "tasks": tasks, "skipped": bad_rows.count, "seconds": seconds}
 
     def evaluate_corpus(self, corpus: Corpus, **choice: Any) -> dict[str, Any]:
         """Score encoded documents with targets (n, k): ``tasks``, label -> as `Rationalizer.evaluate_corpus`."""
         began = time.perf_counter()
         columns = {} if corpus.targets is None else dict(zip(self.parts, corpus.targets.T, strict=True))
         tasks = {
-            name: part.evaluate_corpus(replace(corpus, targets=part.task.target_array(columns[name])), **choice)
-            for name, part in self.parts.items()
+            name: part.evaluate_corpus(
+                replace(corpus, targets=part.task.target_array(columns[name])), scores=scores, **choice
+            )
+            for name, part, scores in self._scored(corpus)
         }
         return {"n": len(corpus), "tasks": tasks, "seconds": round(time.perf_counter() - began, 3)}
+
+    def _scored(self, corpus: Corpus) -> Iterator[tuple[str, Rationalizer, NDArray[np.float32]]]:
+        """Label, its model, and its scores of all tokens; one pass scores them for all labels."""
+        from infocal.training.inference import view_scores
+
+        scores = view_scores(self.method, corpus)
+        yield from zip(self.parts, self.parts.values(), scores, strict=True)
 
     def save(self, path: str | Path) -> None:
         """Write the model to a folder, as `Rationalizer.save` does."""

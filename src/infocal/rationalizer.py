@@ -109,7 +109,7 @@ class Rationalizer:
     ) -> NDArray[np.float32]:
         """(n, c): the outputs before the softmax or sigmoid, made from the selected words."""
         parts = [
-            self._answer(corpus, decoder=decoder, share=share, span_cost=span_cost)[2]
+            self.answer(corpus, decoder=decoder, share=share, span_cost=span_cost)[2]
             for _, corpus in self.chunks(documents_from(texts), BadRows(skip=False), "texts")
         ]
         return np.concatenate(parts) if parts else np.zeros((0, self.task.outputs), dtype=np.float32)
@@ -165,9 +165,12 @@ class Rationalizer:
         share: float | None = None,
         span_cost: float | None = None,
         full_text: bool = False,
+        scores: NDArray[np.float32] | None = None,
     ) -> Iterator[Explanation]:
-        """The same for documents that :meth:`chunks` has encoded."""
-        scores, selected, logits = self._answer(corpus, decoder=decoder, share=share, span_cost=span_cost)
+        """The same for documents that :meth:`chunks` has encoded, whose tokens may have been scored already."""
+        scores, selected, logits = self.answer(
+            corpus, decoder=decoder, share=share, span_cost=span_cost, scores=scores
+        )
         guide = self._full_text(corpus) if full_text else None
         yield from self._explanations(chunk, corpus, scores, selected, logits, guide, share)
 
@@ -201,10 +204,21 @@ class Rationalizer:
         decoder: str = "average",
         share: float | None = None,
         span_cost: float | None = None,
+        scores: NDArray[np.float32] | None = None,
     ) -> dict[str, Any]:
-        """The same for documents that are encoded in this model's vocabulary, with targets of its task."""
+        """The same for documents that are encoded in this model's vocabulary, with targets of its task.
+
+        Args:
+            corpus: the documents.
+            decoder: as in :meth:`explain`, like the two after it.
+            share: another share of words.
+            span_cost: another cost per span.
+            scores: of the tokens, as :meth:`answer` gives them, where they are known.
+        """
         began = time.perf_counter()
-        scores, selected, logits = self._answer(corpus, decoder=decoder, share=share, span_cost=span_cost)
+        scores, selected, logits = self.answer(
+            corpus, decoder=decoder, share=share, span_cost=span_cost, scores=scores
+        )
         full = self._full_text(corpus)
         rest = self._outputs(corpus, ~selected)
         targets = np.asarray(corpus.targets)
@@ -228,18 +242,20 @@ class Rationalizer:
 
         save_model(self, Path(path))
 
-    def _answer(
+    def answer(
         self,
         corpus: Corpus,
         *,
-        decoder: str,
+        decoder: str = "average",
         share: float | None = None,
         span_cost: float | None = None,
+        scores: NDArray[np.float32] | None = None,
     ) -> tuple[NDArray[np.float32], NDArray[np.bool_], NDArray[np.float32]]:
-        """Token scores, selected tokens, outputs."""
+        """Token scores (total,), selected tokens (total,) and outputs (n, c) of an encoded corpus."""
         from infocal.training.inference import token_scores
 
-        scores = token_scores(self.method, corpus)
+        if scores is None:
+            scores = token_scores(self.method, corpus)
         selected = self.decoding.select(
             scores,
             corpus.offsets,

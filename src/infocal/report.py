@@ -179,6 +179,10 @@ def _explanations(explanations: Sequence[Explanation]) -> str:
     if not explanations:
         return ""
     share = sum(explanation.share for explanation in explanations) / len(explanations)
+    labels = {explanation.task for explanation in explanations}
+    texts = f"{len(explanations) // len(labels)} texts"
+    if len(labels) > 1:
+        texts += f", for {len(labels)} labels"
     items = "".join(
         f'<li class="{_verdict(explanation)}">{explanation_html(explanation)}{_bar(explanation.share)}</li>'
         for explanation in explanations
@@ -186,7 +190,7 @@ def _explanations(explanations: Sequence[Explanation]) -> str:
     return (
         "<section><h2>Predictions and the words they were made from</h2>"
         f"{_legend(explanations)}"
-        f'<div class="overall"><span>Words selected in these {len(explanations)} texts, on average: '
+        f'<div class="overall"><span>Words selected in these {texts}, on average: '
         f"<strong>{escape(percent(share))}</strong></span>{_bar(share)}</div>"
         f'<ol class="cards">{items}</ol></section>'
     )

@@ -248,7 +248,7 @@ class Settings(_Frozen):
     method: Literal[
         "infocal", "attention", "bernoulli", "hardkuma", "l2x", "invase", "car", "topjudge", "mpbfn", "fla"
     ]
-    task: Literal["auto", "classify", "regress"]
+    task: Literal["auto", "classify", "regress"] | dict[str, Literal["auto", "classify", "regress"]]
     select: Share
     seed: Annotated[int, Field(ge=0, lt=2**63)]
     text: TextSettings

@@ -60,6 +60,31 @@ def test_runs_are_kept_and_gone_on_from(legal, arguments, tmp_path, monkeypatch,
     assert " -> 0." in page
 
 
+def test_a_run_of_another_recipe_is_done_again_and_a_failed_one_does_not_stop_the_others(
+    legal, arguments, monkeypatch, capsys
+):
+    arguments.rows = ["infocal-joint"]
+    legal.run(arguments)
+    (kept,) = legal.KEPT.glob("plain-infocal-joint-*.json")
+    before = kept.read_bytes()
+    monkeypatch.setitem(legal.VARIANTS, "plain", (*legal.VARIANTS["plain"], "training.settle_steps=3"))
+    legal.run(arguments)
+    assert kept.read_bytes() != before
+    monkeypatch.setattr(legal, "reproduce_cail", lambda *_: 1 / 0)
+    legal.run(arguments)
+    assert "plain infocal-joint all 0: failed: ZeroDivisionError" in capsys.readouterr().out
+
+
+def test_a_page_of_unfinished_runs(legal, arguments):
+    arguments.rows = ["infocal"]
+    legal.run(arguments)
+    for path in legal.KEPT.glob("plain-infocal-article-*.json"):
+        path.unlink()
+    legal.report()
+    page = legal.PAGE.read_text(encoding="utf-8")
+    assert "| article | within 2 points of its own guider | - | not run |" in page
+
+
 def test_verdicts_count_points(legal):
     page = sys.modules["legal_report"]
     record = {"result.json": {"seconds": 1.0, "tasks": {}}}
@@ -70,9 +95,9 @@ def test_verdicts_count_points(legal):
 
     found = [runs("infocal", 0.85, 0.88), runs("bernoulli", 0.82, 0.9), runs("hardkuma", 0.84, 0.9)]
     table = page.verdicts(page.results_of(found, "plain"))
-    assert "| charge | within 2 points of its own guider | 0.850 against 0.880, -3.0 | **no** |" in table
-    assert "| charge | 3 points above Bernoulli | 0.850 against 0.820, +3.0 | yes |" in table
-    assert "| charge | 3 points above HardKuma | 0.850 against 0.840, +1.0 | **no** |" in table
+    assert "| charge | within 2 points of its own guider | 0.850 against 0.880, -3.0, 1 seeds | **no** |" in table
+    assert "| charge | 3 points above Bernoulli | 0.850 against 0.820, +3.0, 1 seeds | yes |" in table
+    assert "| charge | 3 points above HardKuma | 0.850 against 0.840, +1.0, 1 seeds | **no** |" in table
     assert "| charge | all tasks in one at least level with TOPJUDGE | - | not run |" in table
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from infocal.cli.options import DECODERS, FILE, Columns, columns, examples, skip_bad
+from infocal.cli.options import DECODERS, FILE, KINDS, Columns, columns, examples, skip_bad
 from infocal.cli.output import Voice
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def _shares(ctx: click.Context, option: click.Parameter, value: str) -> tuple[fl
     "--seeds", type=click.IntRange(min=1), default=5, show_default=True, metavar="N", help="Runs of each method."
 )
 @columns
-@click.option("--task", type=click.Choice(["auto", "classify", "regress"]), help="What the labels are.")
+@click.option("--task", type=click.Choice(KINDS), help="What the labels are.")
 @click.option("--vectors", type=FILE, metavar="FILE", help="Pretrained word vectors (text or .gz).")
 @click.option("--set", "changes", multiple=True, metavar="NAME=VALUE", help="Change one setting; repeatable.")
 @click.option(

@@ -98,7 +98,7 @@ def _encoded_figures(
         label: str | list[str] = list(task.tasks)
         labels = dict(task.tasks)
     else:
-        label = columns.label or trained.record["data"].get("columns", {}).get("label", "label")
+        label = columns.label or "label"
         labels = {str(label): task}
     same = all(list(folder.classes(name)) == one.to_json().get("classes") for name, one in labels.items())
     if folder.vocabulary != trained.vocabulary or not same:

@@ -17,7 +17,18 @@ if TYPE_CHECKING:
     from infocal.rationalizer import Rationalizer
     from infocal.types import Document
 
-__all__ = ["DECODERS", "FILE", "METHODS", "Columns", "columns", "decoding", "examples", "skip_bad"]
+__all__ = [
+    "DECODERS",
+    "FILE",
+    "KINDS",
+    "METHODS",
+    "Columns",
+    "columns",
+    "decoding",
+    "examples",
+    "skip_bad",
+    "task_kinds",
+]
 
 Verb = Callable[..., Any]
 
@@ -26,6 +37,9 @@ DECODERS = ("average", "equal", "spans", "spans-equal")
 
 METHODS = ("infocal", "attention", "bernoulli", "hardkuma", "l2x", "invase", "car")
 """Those of ``infocal.methods``, named again for the same reason."""
+
+KINDS = ("auto", "classify", "regress")
+"""What a label may be said to be."""
 
 FILE = click.Path(path_type=Path)
 """Whether it exists is for the readers to say, with the exit code for data."""
@@ -47,25 +61,27 @@ class Columns:
     def label(self) -> str | None:
         """The one label."""
         if len(self.labels) > 1:
-            raise click.UsageError("several --label are for models of several labels; name one")
+            raise click.UsageError("this takes one label at a time; name one --label")
         return self.labels[0] if self.labels else None
 
     def of_model(self, model: Rationalizer | JointRationalizer) -> Columns:
-        """The same with the labels that a model of several was trained for, where the user names none.
+        """The same with the columns that a model was trained on, where the user names none.
 
         Raises:
             click.UsageError: the user names others than the model has, or several for a model of one.
         """
         from infocal.joint import JointRationalizer
 
+        recorded = model.record.get("data", {}).get("columns", {})
+        text = self.text or recorded.get("text")
         if not isinstance(model, JointRationalizer):
             if len(self.labels) > 1:
                 raise click.UsageError("the model predicts one label; name one --label")
-            return self
+            return replace(self, text=text, labels=self.labels or (recorded.get("label", "label"),))
         known = tuple(model.task.tasks)
         if self.labels and set(self.labels) != set(known):
             raise click.UsageError(f"the model's labels are {', '.join(known)}; leave --label out")
-        return replace(self, labels=known)
+        return replace(self, text=text, labels=known)
 
     def read(self, path: Path, bad_rows: BadRows, *, require_label: bool = True) -> Iterator[Document]:
         """The documents of a file; a column that the user named must be there."""
@@ -90,6 +106,21 @@ def examples(*lines: str) -> str:
     """Commands to show at the end of a verb's help, one a line."""
     title = "Example:" if len(lines) == 1 else "Examples:"
     return "\n".join(("\b", title, *(f"  {line}" for line in lines)))
+
+
+def task_kinds(
+    context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
+) -> str | dict[str, str] | None:
+    """What ``--task`` says: one kind for all labels, or by label; None where it is not given."""
+    named = {name: kind for name, sign, kind in (value.rpartition("=") for value in values) if sign}
+    for value in values:
+        if value.rpartition("=")[2] not in KINDS:
+            raise click.BadParameter(f"{value!r}; allowed: {', '.join(KINDS)}, or one of these as LABEL=KIND")
+    if len(named) == len(values):
+        return named or None
+    if len(values) > 1:
+        raise click.BadParameter("several are for labels by name: --task LABEL=KIND, each once")
+    return values[0]
 
 
 def columns(verb: Verb) -> Verb:

@@ -42,7 +42,7 @@ class Request:
     out: Path
     dev: Path | None
     columns: Columns
-    task: str | None
+    task: str | dict[str, str] | None
     select: float | None
     vectors: Path | None
     method: str | None
@@ -146,6 +146,8 @@ def _prepare(request: Request, settings: Settings, voice: Voice) -> Prepared:
         "label": list(labels) if len(labels) > 1 else request.columns.label or "label",
     }
     annotated = prepared.summary["annotated_rows"]
+    if settings.loss.rationale_supervision and len(labels) > 1:
+        raise SettingsError("--supervise is for one label: the human's evidence does not say which one it is for")
     if settings.loss.rationale_supervision and not annotated:
         raise SettingsError(
             f"--supervise learns from human evidence, but no training row of {request.data} has any; "

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from infocal.cli.options import FILE, METHODS, columns, examples, skip_bad
+from infocal.cli.options import FILE, METHODS, columns, examples, skip_bad, task_kinds
 
 __all__ = ["train"]
 
@@ -20,7 +20,13 @@ __all__ = ["train"]
 @click.option("--out", type=FILE, required=True, metavar="MODEL", help="Folder for the model.")
 @click.option("--dev", type=FILE, metavar="FILE", help="Rows that decide when to stop  [default: a part of DATA].")
 @columns
-@click.option("--task", type=click.Choice(["auto", "classify", "regress"]), help="What the labels are.")
+@click.option(
+    "--task",
+    multiple=True,
+    callback=task_kinds,
+    metavar="KIND|LABEL=KIND",
+    help="What labels are: auto, classify or regress; of several, LABEL=KIND, repeatable.",
+)
 @click.option("--select", type=float, metavar="SHARE", help="Share of words to predict from  [default: 0.2].")
 @click.option("--vectors", type=FILE, metavar="FILE", help="Pretrained word vectors (text or .gz).")
 @click.option("--method", type=click.Choice(METHODS), help="What to train  [default: the recipe's, or infocal].")
@@ -37,8 +43,8 @@ __all__ = ["train"]
 def train(data: Path, out: Path, **options: Any) -> None:
     """Train a model on DATA and save it in the folder MODEL.
 
-    DATA is a .csv, .tsv, .jsonl (each also .gz) or .parquet file with a column of texts and one of labels, or a
-    folder of `infocal prepare`.
+    DATA is a .csv, .tsv, .jsonl (each also .gz) or .parquet file with a column of texts and one of labels (or
+    several: --label a --label b), or a folder of `infocal prepare`.
     Ctrl-C saves the best model so far; the same command with --resume goes on.
     """
     from infocal.cli.run import Request, run

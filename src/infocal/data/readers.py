@@ -178,6 +178,12 @@ def _label(value: Any, problem: Problem, what: str = "label") -> Label:
     raise problem(found, allowed=allowed)
 
 
+def _one_or_several(value: Any, problem: Problem) -> Label | dict[str, Label]:
+    if not isinstance(value, Mapping):
+        return _label(value, problem)
+    return {str(name): _label(part, problem, f"label {name!r}") for name, part in value.items()}
+
+
 def _label_or_none(value: Any) -> Label | None:
     try:
         return _label(value, DataError)
@@ -224,7 +230,7 @@ def documents_from(
 
     Args:
         texts: the texts.
-        labels: as many labels, or None.
+        labels: as many labels, or mappings from name to label where there are several of each; or None.
         rationales: as many lists of (start, end), None where a document is not annotated; or None.
         source: what messages call the data.
 
@@ -258,7 +264,7 @@ def _rows(columns: dict[str, Any], source: str) -> Iterator[Document]:
         if short:
             raise problem(f"the {shown_list(short)} end before this row", allowed="as many of each")
         text = checked_text(fields["texts"], problem)
-        label = _label(fields["labels"], problem) if "labels" in fields else None
+        label = _one_or_several(fields["labels"], problem) if "labels" in fields else None
         yield Document(text, label, _spans(fields.get("rationales"), text, problem), row)
 
 

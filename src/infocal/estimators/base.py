@@ -20,7 +20,7 @@ from infocal.data.readers import documents_from
 from infocal.decoding import DECODERS
 from infocal.errors import ModelError, SettingsError
 from infocal.estimators.inputs import column, listed, pair, value_errors
-from infocal.fitting import StoppedEarlyError, fit
+from infocal.fitting import StoppedEarlyError, fit, one_label
 from infocal.loading import load_one
 from infocal.rationalizer import Rationalizer
 from infocal.settings import Settings
@@ -172,7 +172,7 @@ class RationaleEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             held = documents_from(column(texts), self._labels(targets), source="dev")
         trackers, tell = _audience(verbose=self.verbose)
         try:
-            model = fit(
+            found = fit(
                 documents,
                 settings,
                 dev=held,
@@ -184,6 +184,7 @@ class RationaleEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             )
         except StoppedEarlyError as error:
             raise KeyboardInterrupt from error
+        model = one_label(found)
         if cut := model.record["data"]["texts_cut"]:
             warnings.warn(
                 f"{cut:,} texts are longer than {settings.text.max_tokens:,} tokens; the model reads their "

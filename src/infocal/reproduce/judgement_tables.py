@@ -123,7 +123,7 @@ def _effort(results: Sequence[Result], line: Line, task: str) -> tuple[str, str]
         return "", ""
     results = [result for result in results if result.row == line.row and task in result.tasks]
     seconds = [result.seconds for result in results]
-    return str(len(results)), f"{sum(seconds) / len(seconds):.0f}"
+    return str(len(results)), f"{sum(seconds) / len(seconds):.0f}" if seconds else "-"
 
 
 def shown_cells(line: Line, task: str, *, mark: str = " †", plus: str = " ± ") -> list[str]:

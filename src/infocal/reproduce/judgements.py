@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from infocal.data.encoded import EncodedFolder
-from infocal.errors import DataError, SettingsError
+from infocal.errors import DataError, OtherFolderError, SettingsError
 from infocal.files import write_text
 from infocal.fitting import resolve_settings, run_identity
 from infocal.joint import JointRationalizer
@@ -189,11 +189,11 @@ class _Job:
         """What the run found before; nothing if it has not been scored, or other words are asked for.
 
         Raises:
-            SettingsError: it was trained on other data or with other settings.
+            OtherFolderError: it was trained on other data or with other settings.
         """
         trained, path = _read(self.folder / TRAINED), self.folder / RESULT
         if trained and trained.get("from") != self.trained_from:
-            raise SettingsError(
+            raise OtherFolderError(
                 f"{self.folder} is of other data or settings; remove it, or name another folder with --out"
             )
         record = _read(path) if trained else {}

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from infocal.errors import OtherRunError, SettingsError
+from infocal.errors import OtherFolderError, OtherRunError
 from infocal.fitting import StoppedEarlyError, train_method, train_prepared
 from infocal.reproduce.scoring import agreement
 from infocal.settings import Settings
@@ -42,7 +42,7 @@ def is_finished(folder: Path, settings: Settings) -> bool:
     """Whether the run's model is there already.
 
     Raises:
-        SettingsError: a model is there, but it was trained with other settings.
+        OtherFolderError: a model is there, but it was trained with other settings.
     """
     if not (folder / MODEL / HEADER).is_file():
         return False
@@ -52,7 +52,7 @@ def is_finished(folder: Path, settings: Settings) -> bool:
         trained = trained.model_copy(update={"loss": loss})
     other = sorted(_differences(_comparable(trained), _comparable(settings)))
     if other:
-        raise SettingsError(
+        raise OtherFolderError(
             f"{folder} holds a model that was trained with another {', '.join(other[:5])}; "
             "name another folder with --out, or remove that one"
         )
@@ -98,7 +98,7 @@ def train_model(
     except StoppedEarlyError:
         raise StoppedEarlyError(STOPPED) from None
     except OtherRunError:
-        raise SettingsError(f"{model_folder} {BEGUN}") from None
+        raise OtherFolderError(f"{model_folder} {BEGUN}") from None
     if model.record["training"]["interrupted"]:
         raise StoppedEarlyError(STOPPED)
     save_model(model, model_folder, keep_run=True)
@@ -132,7 +132,7 @@ def train_network(
             resume=True,
         )
     except OtherRunError:
-        raise SettingsError(f"{folder} {BEGUN}") from None
+        raise OtherFolderError(f"{folder} {BEGUN}") from None
     if result.interrupted or not result.trained:
         raise StoppedEarlyError(STOPPED)
     save_weights(method, folder / WEIGHTS)

@@ -16,7 +16,7 @@ from infocal.text.segmentation import Segmenter
 from infocal.text.vectors import Vectors
 from infocal.text.vocabulary import Vocabulary
 
-__all__ = ["notes_of", "summary_of"]
+__all__ = ["notes_of", "stratified_by", "summary_of"]
 
 LITTLE_DATA = 1000
 LITTLE_COVERED = 0.5
@@ -27,6 +27,7 @@ def notes_of(
     summary: Mapping[str, Any],
     train: Corpus,
     dev: Corpus,
+    task: Goal,
     *,
     max_tokens: int,
     vectors: str | None,
@@ -40,6 +41,7 @@ def notes_of(
         summary: as `summary_of` gives it.
         train: the training rows.
         dev: the held-out rows.
+        task: what is predicted.
         max_tokens: where texts were cut.
         vectors: the file of pretrained vectors, if there is one.
         segmenter: what cut the texts.
@@ -48,11 +50,10 @@ def notes_of(
     """
     notes = [note for note in (segmenter.note, bad_rows.summary()) if note]
     if split:
-        how = (
-            "keeping the classes' shares"
-            if train.targets is not None and train.targets.dtype.kind == "i"
-            else "spread over the scores"
-        )
+        name = stratified_by(task) if isinstance(task, Joint) else ""
+        part = task.tasks[name] if isinstance(task, Joint) else task
+        how = "keeping the classes' shares" if isinstance(part, Classification) else "spread over the scores"
+        how += f" of the label {name!r}" if name else ""
         notes.append(
             f"No held-out rows were given: {len(dev):,} of {len(train) + len(dev):,} rows are held out to decide "
             f"when to stop, {how}."
@@ -74,6 +75,12 @@ def notes_of(
             "language, and are its words cut and cased as these are?"
         )
     return notes
+
+
+def stratified_by(goal: Joint) -> str:
+    """The label whose shares a held-out part keeps: that with the most classes, or the first of scores alone."""
+    classes = {name: len(task.classes) for name, task in goal.tasks.items() if isinstance(task, Classification)}
+    return max(classes, key=lambda name: classes[name]) if classes else next(iter(goal.tasks))
 
 
 def summary_of(

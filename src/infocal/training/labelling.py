@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -12,12 +12,15 @@ from numpy.typing import NDArray
 from infocal.data.labels import class_name, infer_task, mostly_numbers, number
 from infocal.data.readers import BadRows
 from infocal.data.split import check_classes
-from infocal.errors import DataError, naming
+from infocal.errors import DataError, SettingsError, naming
 from infocal.tasks import Goal, Joint, Task, fit_task
+from infocal.text.sources import shown_list
+from infocal.types import Document
 
-__all__ = ["Labelled", "settle_labels"]
+__all__ = ["Labelled", "check_label", "settle_labels"]
 
 Kind = Literal["classify", "regress"]
+Wanted = Literal["auto", "classify", "regress"]
 
 
 @dataclass(frozen=True)
@@ -35,10 +38,47 @@ class Labelled:
     targets: NDArray[Any]
 
 
+def check_label(document: Document, like: object, *, source: str) -> None:
+    """Raise DataError unless a document has a label, or one for each name that the first row has.
+
+    Args:
+        document: any row.
+        like: the label of the first row that could be used; None if there was none yet.
+        source: a name for the rows in messages.
+    """
+    found = _what_is_wrong(document.label, like)
+    if found is not None:
+        allowed = "a class or a number, or one for each name, the same names in all rows"
+        raise DataError(found, allowed=allowed, source=source, line=document.line)
+
+
+def _what_is_wrong(label: object, like: object) -> str | None:
+    if not isinstance(label, Mapping):
+        if _is_nothing(label):
+            return "there is no label"
+        return f"there is one label, where rows before have {_names(like)}" if isinstance(like, Mapping) else None
+    if not label:
+        return "there is no label"
+    if like is not None and not isinstance(like, Mapping):
+        return f"there are the labels {_names(label)}, where rows before have one without a name"
+    if like is not None and set(like) != set(label):
+        return f"the labels are {_names(label)}, where rows before have {_names(like)}"
+    empty = next((name for name, part in label.items() if _is_nothing(part)), None)
+    return None if empty is None else f"label {empty!r}: there is no label"
+
+
+def _names(labels: Mapping[Any, Any]) -> str:
+    return ", ".join(repr(name) for name in labels)
+
+
+def _is_nothing(label: object) -> bool:
+    return label is None or label != label  # NaN alone differs from itself
+
+
 def settle_labels(
     labels: Sequence[Any],
     lines: NDArray[np.int32],
-    kind: Literal["auto", "classify", "regress"],
+    kind: Wanted | Mapping[str, Wanted],
     *,
     source: str,
     bad_rows: BadRows,
@@ -49,7 +89,7 @@ def settle_labels(
     Args:
         labels: of each row, one or a mapping of several.
         lines: of each row.
-        kind: what to make of the labels.
+        kind: what to make of the labels; of several, by name, those that are not named are "auto".
         source: a name for the rows in messages.
         bad_rows: what to do with rows that cannot be used.
         from_text: whether labels come from a file in which everything is text.
@@ -57,6 +97,7 @@ def settle_labels(
     reader = _Reader(kind, source, bad_rows, from_text)
     several = isinstance(labels[0], Mapping)
     columns = {name: [label[name] for label in labels] for name in labels[0]} if several else {"": list(labels)}
+    reader.check_names(columns)
     kinds = {name: reader.kind_of(name, column, lines) for name, column in columns.items()}
     rows, before = np.arange(len(labels)), -1
     while len(rows) != before:  # a row left out for one label may leave a class of another alone
@@ -78,15 +119,24 @@ def settle_labels(
 class _Reader:
     """Reads one label of all rows at a time; messages name it where there are several."""
 
-    kind: Literal["auto", "classify", "regress"]
+    kind: Wanted | Mapping[str, Wanted]
     source: str
     bad_rows: BadRows
     from_text: bool
 
+    def check_names(self, names: Iterable[str]) -> None:
+        """Raise SettingsError if the kind of a label is asked for that is not there."""
+        known = [name for name in names if name]
+        for name in self.kind if isinstance(self.kind, Mapping) else ():
+            if name not in known:
+                allowed = f"one of {shown_list(known)}" if known else "without a name, since there is one label"
+                raise SettingsError(f"task names the label {name!r}; allowed: {allowed}")
+
     def kind_of(self, name: str, labels: Sequence[Any], lines: NDArray[np.int32]) -> Kind:
         """What the labels are; where bad rows are left out, a few names among scores are such rows."""
-        if self.kind != "auto":
-            return self.kind
+        wanted = self.kind.get(name, "auto") if isinstance(self.kind, Mapping) else self.kind
+        if wanted != "auto":
+            return wanted
         with naming(name):
             try:
                 return infer_task(labels, from_text=self.from_text, source=self.source, lines=lines.tolist())

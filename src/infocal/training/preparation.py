@@ -20,8 +20,8 @@ from infocal.tasks import Classification, Goal, Joint
 from infocal.text.segmentation import Segmenter, resolve_segmenter, segmenter_named
 from infocal.text.vectors import Vectors, read_vectors
 from infocal.text.vocabulary import Vocabulary
-from infocal.training.description import notes_of, summary_of
-from infocal.training.labelling import settle_labels
+from infocal.training.description import notes_of, stratified_by, summary_of
+from infocal.training.labelling import check_label, settle_labels
 from infocal.types import Document, Span
 
 if TYPE_CHECKING:
@@ -96,9 +96,7 @@ def prepare(
     corpus = replace(builder.finish(vocabulary).shrink(found.rows), targets=targets)
     del builder
     if dev_documents is None:
-        rows, held = split_rows(
-            _to_stratify(targets), share=settings.training.dev_share, seed=settings.seed, stratify=True
-        )
+        rows, held = _hold_out(task, targets, share=settings.training.dev_share, seed=settings.seed)
         dev = corpus.subset(held)
         train = corpus.shrink(rows)
     else:
@@ -123,6 +121,7 @@ def prepare(
         summary,
         train,
         dev,
+        task,
         max_tokens=settings.text.max_tokens,
         vectors=settings.text.vectors,
         segmenter=cut,
@@ -157,6 +156,7 @@ def open_encoded(path: str | Path, label: str | Sequence[str], settings: Setting
         summary,
         train,
         dev,
+        task,
         max_tokens=max_tokens,
         vectors=settings.text.vectors,
         segmenter=cut,
@@ -232,10 +232,7 @@ def _read(
     builder = CorpusBuilder(segmenter, max_tokens=settings.text.max_tokens, source=source)
     for document in documents:
         try:
-            if document.label is None or document.label != document.label:
-                raise DataError(
-                    "there is no label", allowed="a class or a number", source=source, line=document.line
-                )
+            check_label(document, builder.labels[0] if builder.labels else None, source=source)
             builder.add(document)
         except DataError as error:
             bad_rows.report(error)
@@ -244,11 +241,20 @@ def _read(
     return builder
 
 
-def _to_stratify(targets: NDArray[Any]) -> NDArray[Any]:
-    """(n,): the targets; of several columns, the one with the most different values."""
-    if targets.ndim == 1:
-        return targets
-    return targets[:, np.argmax([len(np.unique(column)) for column in targets.T])]
+def _hold_out(
+    goal: Goal, targets: NDArray[Any], *, share: float, seed: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The rows to train on and the rows set aside, of several labels as `stratified_by` says."""
+    if not isinstance(goal, Joint):
+        return split_rows(targets, share=share, seed=seed, stratify=True)
+    columns = {name: part.target_array(targets[:, k]) for k, (name, part) in enumerate(goal.tasks.items())}
+    rows, held = split_rows(columns[stratified_by(goal)], share=share, seed=seed, stratify=True)
+    for column in (columns[name] for name, part in goal.tasks.items() if isinstance(part, Classification)):
+        lost = np.setdiff1d(column[held], column[rows])
+        back = held[[int(np.argmax(column[held] == one)) for one in lost]] if len(lost) else held[:0]
+        if len(back) < len(held):  # every class is learned from at least one row
+            rows, held = np.union1d(rows, back), np.setdiff1d(held, back)
+    return rows, held
 
 
 def _vocabulary(counts: dict[str, int], settings: Settings) -> tuple[Vocabulary, Vectors | None]:

@@ -28,6 +28,8 @@ ABLATIONS = (
     "infocal-no-ib",
     "infocal-hk",
     "infocal-no-calibration",
+    "infocal-adversarial",
+    "infocal-no-adv-no-calibration",
     "infocal-no-guider",
     "printed",
 )

@@ -24,6 +24,8 @@ MEANING = {
     "infocal-no-ib": "the default - L_ib: no price of a word at all",
     "infocal-hk": "full with fused lasso for L_lm (HK)",
     "infocal-no-calibration": "full - token calibration",
+    "infocal-adversarial": "L_adv, moving the selector alone, for the token calibration",
+    "infocal-no-adv-no-calibration": "the same - L_adv",
     "infocal-no-guider": "no guider at all",
     "printed": "every loss as printed",
 }

@@ -113,6 +113,7 @@ class LossSettings(_Frozen):
     guider_information: NotNegative
     guider_reduction: Literal["mean", "sum"]
     imitation: NotNegative
+    imitation_reach: Literal["selector", "everything"] = "everything"  # as for model.temperature_scaling
     discrimination: NotNegative
     discrimination_form: Literal["bounded", "printed"]
     fluency: NotNegative

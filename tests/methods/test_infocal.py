@@ -88,6 +88,18 @@ def test_calibration_moves_the_selector_only(objectives):
     assert gradient_norm(step.objectives["token_calibration"].sum(), method.guider) == 0
 
 
+def test_imitation_moves_the_selector_only_unless_it_is_the_papers(tiny, network, batch):
+    reached = {}
+    for reach in ("selector", "everything"):
+        method = network(tiny(**EVERYTHING, loss__imitation_reach=reach))
+        loss = method.step(batch, joint()).objectives["imitation"].sum()
+        parts = (method.selector, method.guider, method.embedding)
+        reached[reach] = [gradient_norm(loss, part) > 0 for part in parts]
+        assert method.guider.training
+        assert all(parameter.requires_grad for parameter in method.guider.parameters())
+    assert reached == {"selector": [True, False, True], "everything": [True, True, True]}
+
+
 def test_discrimination_moves_the_discriminator_only(objectives):
     method, step = objectives
     loss = step.objectives["discrimination"].sum()

@@ -151,7 +151,7 @@ class InfoCal(Method):
             )
         )
         if loss.imitation:
-            found |= self._game(output.features.sample, output.guide_features.sample)
+            found |= self._game(output, batch, conditions.generator)
         if loss.fluency:
             cost = language_model_cost(
                 selection.mask,
@@ -268,18 +268,36 @@ class InfoCal(Method):
             )
         return found
 
-    def _game(self, fake: Tensor, real: Tensor) -> dict[str, Tensor]:
+    def _game(self, output: Output, batch: Batch, generator: Generator) -> dict[str, Tensor]:
         """L_g for the rationalizer, L_d for the discriminator; neither gradient reaches the other's side."""
+        if output.guide_features is None:
+            raise ValueError("the game needs the guider's side")
+        real, fake = output.guide_features.sample.detach(), output.features.sample
+        reached = fake
+        if self.settings.loss.imitation_reach == "selector":
+            reached = self._moved_by_words(output.selection.mask, batch, generator)
         return {
-            "imitation": self._over_tasks(imitation(self.discriminator(fake))),
+            "imitation": self._over_tasks(imitation(self.discriminator(reached))),
             "discrimination": self._over_tasks(
                 discrimination(
-                    self._copies(self.discriminator(real.detach())),
+                    self._copies(self.discriminator(real)),
                     self.discriminator(fake.detach()),
                     form=self.settings.loss.discrimination_form,
                 )
             ),
         }
+
+    def _moved_by_words(self, selected: Tensor, batch: Batch, generator: Generator) -> Tensor:
+        """(k * b, d): the predictor's features, which nothing but the selection can move; dropout is off.
+
+        Where the network can move them too, it learns features that look alike whatever was selected.
+        """
+        vectors = self._copies(self.embedding(batch.ids).detach())
+        with standing_still(self.predictor):
+            features: Features = self.predictor(
+                vectors * selected.unsqueeze(-1), self._copies(batch.mask), generator=generator
+            )
+        return features.sample
 
     def _calibration(self, logits: Tensor, batch: Batch, generator: Generator) -> Tensor:
         window = self.settings.loss.calibration_window

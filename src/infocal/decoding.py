@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import lru_cache
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypedDict, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from infocal.evaluation.decoding import (
     select_spans_exact,
 )
 
-__all__ = ["DECODERS", "Decoder", "Decoding", "ScoredTexts", "fit_decoding", "suggest_span_cost"]
+__all__ = ["DECODERS", "Choice", "Decoder", "Decoding", "ScoredTexts", "fit_decoding", "suggest_span_cost"]
 
 Decoder = Literal["average", "equal", "spans", "spans-equal"]
 DECODERS: tuple[str, ...] = get_args(Decoder)
@@ -30,6 +30,14 @@ DECODERS: tuple[str, ...] = get_args(Decoder)
 MANY_SENTENCES, SENTENCE_COST, PHRASE_COST = 4.0, 4.0, 0.5
 SAMPLE_TOKENS = 100_000
 """Of so many tokens, in whole documents, a model keeps the scores: other shares and costs are fitted on them."""
+
+
+class Choice(TypedDict, total=False):
+    """How words are chosen, each as `Decoding.select` takes it."""
+
+    decoder: str
+    share: float | None
+    span_cost: float | None
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from infocal.data.readers import BadRows, documents_from
 from infocal.rationalizer import Rationalizer
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from infocal.data.corpus import Corpus
+    from infocal.decoding import Choice
     from infocal.methods.base import Method
     from infocal.settings import Settings
     from infocal.text.segmentation import Segmenter
@@ -62,7 +63,7 @@ class JointRationalizer:
     def _any(self) -> Rationalizer:
         return next(iter(self.parts.values()))
 
-    def predict(self, texts: Iterable[str], **choice: Any) -> dict[str, list[str] | list[float]]:
+    def predict(self, texts: Iterable[str], **choice: Unpack[Choice]) -> dict[str, list[str] | list[float]]:
         """Label -> predictions for each text; further arguments as those of `Rationalizer.predict`."""
         found: dict[str, Any] = {name: [] for name in self.parts}
         for _, corpus in self._any.chunks(documents_from(texts), BadRows(skip=False), "texts"):
@@ -71,7 +72,7 @@ class JointRationalizer:
         return found
 
     def explain(
-        self, texts: str | Iterable[str], *, full_text: bool = False, **choice: Any
+        self, texts: str | Iterable[str], *, full_text: bool = False, **choice: Unpack[Choice]
     ) -> list[dict[str, Explanation]]:
         """For each text, label -> prediction with its evidence; arguments as those of `Rationalizer.explain`."""
         documents = documents_from([texts] if isinstance(texts, str) else texts)
@@ -84,12 +85,15 @@ class JointRationalizer:
         *,
         bad_rows: BadRows | None = None,
         source: str = "texts",
-        **choice: Any,
+        full_text: bool = False,
+        **choice: Unpack[Choice],
     ) -> Iterator[Explanation]:
         """The explanations of a stream of documents, text after text, each with its label's name."""
         for chunk, corpus in self._any.chunks(documents, bad_rows or BadRows(skip=False), source):
             by_task = [
-                part.explain_encoded(_with_label(chunk, name), corpus, scores=scores, **choice)
+                part.explain_encoded(
+                    _with_label(chunk, name), corpus, full_text=full_text, scores=scores, **choice
+                )
                 for name, part, scores in self._scored(corpus)
             ]
             for group in zip(*by_task, strict=True):
@@ -102,7 +106,7 @@ class JointRationalizer:
         *,
         bad_rows: BadRows | None = None,
         source: str = "data",
-        **choice: Any,
+        **choice: Unpack[Choice],
     ) -> dict[str, Any]:
         """Score documents that have a label of each kind: ``tasks``, label -> as `Rationalizer.evaluate`.
 
@@ -117,7 +121,7 @@ class JointRationalizer:
         seconds = round(time.perf_counter() - began, 3)
         return {**result, "tasks": tasks, "skipped": bad_rows.count, "seconds": seconds}
 
-    def evaluate_corpus(self, corpus: Corpus, **choice: Any) -> dict[str, Any]:
+    def evaluate_corpus(self, corpus: Corpus, **choice: Unpack[Choice]) -> dict[str, Any]:
         """Score encoded documents with targets (n, k): ``tasks``, label -> as `Rationalizer.evaluate_corpus`."""
         began = time.perf_counter()
         columns = {} if corpus.targets is None else dict(zip(self.parts, corpus.targets.T, strict=True))

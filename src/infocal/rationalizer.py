@@ -7,14 +7,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from infocal.data.corpus import Corpus, CorpusBuilder
 from infocal.data.readers import BadRows, documents_from
-from infocal.decoding import Decoding
+from infocal.decoding import Choice, Decoding
 from infocal.errors import DataError
 from infocal.evaluation.calibration import Temperatures, expected_calibration_error
 from infocal.evaluation.rationales import rationale_scores
@@ -60,31 +60,16 @@ class Rationalizer:
     record: dict[str, Any] = field(default_factory=dict)
     temperatures: Temperatures = field(default_factory=Temperatures)
 
-    def predict(
-        self,
-        texts: Iterable[str],
-        *,
-        decoder: str = "average",
-        share: float | None = None,
-        span_cost: float | None = None,
-    ) -> list[str] | list[float]:
+    def predict(self, texts: Iterable[str], **choice: Unpack[Choice]) -> list[str] | list[float]:
         """A class or a score in the user's units for each text, made from its selected words.
 
         Arguments are those of :meth:`explain`.
         """
-        return self.task.decode(self.decision(texts, decoder=decoder, share=share, span_cost=span_cost))
+        return self.task.decode(self.decision(texts, **choice))
 
-    def predict_proba(
-        self,
-        texts: Iterable[str],
-        *,
-        decoder: str = "average",
-        share: float | None = None,
-        span_cost: float | None = None,
-    ) -> NDArray[np.float64]:
+    def predict_proba(self, texts: Iterable[str], **choice: Unpack[Choice]) -> NDArray[np.float64]:
         """(n, c): class probabilities in the order of ``task.classes``; arguments as in :meth:`explain`."""
-        logits = self.decision(texts, decoder=decoder, share=share, span_cost=span_cost)
-        probabilities = self.probabilities(logits)
+        probabilities = self.probabilities(self.decision(texts, **choice))
         if probabilities is None:
             raise TypeError("a model of scores has no class probabilities; use predict")
         return probabilities
@@ -99,92 +84,64 @@ class Rationalizer:
         temperature = self.temperatures.full_text if full_text else self.temperatures.predictor
         return self.task.probabilities(logits.astype(np.float64) / temperature)
 
-    def decision(
-        self,
-        texts: Iterable[str],
-        *,
-        decoder: str = "average",
-        share: float | None = None,
-        span_cost: float | None = None,
-    ) -> NDArray[np.float32]:
+    def decision(self, texts: Iterable[str], **choice: Unpack[Choice]) -> NDArray[np.float32]:
         """(n, c): the outputs before the softmax or sigmoid, made from the selected words."""
         parts = [
-            self.answer(corpus, decoder=decoder, share=share, span_cost=span_cost)[2]
+            self.answer(corpus, **choice)[2]
             for _, corpus in self.chunks(documents_from(texts), BadRows(skip=False), "texts")
         ]
         return np.concatenate(parts) if parts else np.zeros((0, self.task.outputs), dtype=np.float32)
 
     def explain(
-        self,
-        texts: str | Iterable[str],
-        *,
-        decoder: str = "average",
-        share: float | None = None,
-        span_cost: float | None = None,
-        full_text: bool = False,
+        self, texts: str | Iterable[str], *, full_text: bool = False, **choice: Unpack[Choice]
     ) -> list[Explanation]:
         """Predictions with their evidence.
 
         Args:
             texts: one text or several.
-            decoder: how tokens are chosen: "average", "equal", "spans" or "spans-equal".
-            share: another share of words than the model was trained for.
-            span_cost: another cost per span for the span decoders.
             full_text: whether to ask the guider, which reads every word, too.
+            choice: how words are chosen: ``decoder`` ("average", "equal", "spans" or "spans-equal"), ``share``
+                (another than the model was trained for) and ``span_cost`` (another, for the span decoders).
         """
         documents = documents_from([texts] if isinstance(texts, str) else texts)
-        return list(
-            self.explain_documents(
-                documents, decoder=decoder, share=share, span_cost=span_cost, full_text=full_text
-            )
-        )
+        return list(self.explain_documents(documents, full_text=full_text, **choice))
 
     def explain_documents(
         self,
         documents: Iterable[Document],
         *,
-        decoder: str = "average",
-        share: float | None = None,
-        span_cost: float | None = None,
         full_text: bool = False,
         bad_rows: BadRows | None = None,
         source: str = "texts",
+        **choice: Unpack[Choice],
     ) -> Iterator[Explanation]:
         """The same for a stream of documents of any length, in order, a chunk in memory at a time."""
         for chunk, corpus in self.chunks(documents, bad_rows or BadRows(skip=False), source):
-            yield from self.explain_encoded(
-                chunk, corpus, decoder=decoder, share=share, span_cost=span_cost, full_text=full_text
-            )
+            yield from self.explain_encoded(chunk, corpus, full_text=full_text, **choice)
 
     def explain_encoded(
         self,
         chunk: Sequence[tuple[Document, list[Span]]],
         corpus: Corpus,
         *,
-        decoder: str = "average",
-        share: float | None = None,
-        span_cost: float | None = None,
         full_text: bool = False,
         scores: NDArray[np.float32] | None = None,
+        **choice: Unpack[Choice],
     ) -> Iterator[Explanation]:
         """The same for documents that :meth:`chunks` has encoded, whose tokens may have been scored already."""
-        scores, selected, logits = self.answer(
-            corpus, decoder=decoder, share=share, span_cost=span_cost, scores=scores
-        )
+        scores, selected, logits = self.answer(corpus, scores=scores, **choice)
         guide = self._full_text(corpus) if full_text else None
-        yield from self._explanations(chunk, corpus, scores, selected, logits, guide, share)
+        yield from self._explanations(chunk, corpus, scores, selected, logits, guide, choice.get("share"))
 
     def evaluate(
         self,
         documents: Iterable[Document],
         *,
-        decoder: str = "average",
-        share: float | None = None,
-        span_cost: float | None = None,
         bad_rows: BadRows | None = None,
         source: str = "data",
+        **choice: Unpack[Choice],
     ) -> dict[str, Any]:
-        """Score labelled documents.
+        """Score labelled documents; ``choice`` as in :meth:`explain`.
 
         Returns:
             ``n``, the task's metrics, ``selected``, ``rationale`` (None without gold spans), ``faithfulness``
@@ -194,31 +151,22 @@ class Rationalizer:
         began = time.perf_counter()
         bad_rows = bad_rows or BadRows(skip=False)
         corpus = self.encode(documents, bad_rows=bad_rows, source=source)
-        result = self.evaluate_corpus(corpus, decoder=decoder, share=share, span_cost=span_cost)
+        result = self.evaluate_corpus(corpus, **choice)
         return {**result, "skipped": bad_rows.count, "seconds": round(time.perf_counter() - began, 3)}
 
     def evaluate_corpus(
-        self,
-        corpus: Corpus,
-        *,
-        decoder: str = "average",
-        share: float | None = None,
-        span_cost: float | None = None,
-        scores: NDArray[np.float32] | None = None,
+        self, corpus: Corpus, *, scores: NDArray[np.float32] | None = None, **choice: Unpack[Choice]
     ) -> dict[str, Any]:
         """The same for documents that are encoded in this model's vocabulary, with targets of its task.
 
         Args:
             corpus: the documents.
-            decoder: as in :meth:`explain`, like the two after it.
-            share: another share of words.
-            span_cost: another cost per span.
             scores: of the tokens, as :meth:`answer` gives them, where they are known.
+            choice: as in :meth:`explain`.
         """
         began = time.perf_counter()
-        scores, selected, logits = self.answer(
-            corpus, decoder=decoder, share=share, span_cost=span_cost, scores=scores
-        )
+        scores, selected, logits = self.answer(corpus, scores=scores, **choice)
+        share = choice.get("share")
         full = self._full_text(corpus)
         rest = self._outputs(corpus, ~selected)
         targets = np.asarray(corpus.targets)
@@ -229,7 +177,7 @@ class Rationalizer:
             "faithfulness": self.task.faithfulness(logits, full, rest),
             "full_text": self.task.scores(full, targets),
             "calibration": self._calibration(logits, full, targets),
-            "decoder": decoder,
+            "decoder": choice.get("decoder", "average"),
             "requested": self.decoding.share if share is None else share,
             "texts_cut": corpus.cut,
             "skipped": 0,
@@ -243,27 +191,15 @@ class Rationalizer:
         save_model(self, Path(path))
 
     def answer(
-        self,
-        corpus: Corpus,
-        *,
-        decoder: str = "average",
-        share: float | None = None,
-        span_cost: float | None = None,
-        scores: NDArray[np.float32] | None = None,
+        self, corpus: Corpus, *, scores: NDArray[np.float32] | None = None, **choice: Unpack[Choice]
     ) -> tuple[NDArray[np.float32], NDArray[np.bool_], NDArray[np.float32]]:
         """Token scores (total,), selected tokens (total,) and outputs (n, c) of an encoded corpus."""
         from infocal.training.inference import token_scores
 
         if scores is None:
             scores = token_scores(self.method, corpus)
-        selected = self.decoding.select(
-            scores,
-            corpus.offsets,
-            decoder=decoder,
-            share=share,
-            span_cost=span_cost,
-            breaks=corpus.sentence_starts(self.vocabulary.sentence_ends()),
-        )
+        breaks = corpus.sentence_starts(self.vocabulary.sentence_ends())
+        selected = self.decoding.select(scores, corpus.offsets, breaks=breaks, **choice)
         return scores, selected, self._outputs(corpus, selected)
 
     def _outputs(self, corpus: Corpus, selected: NDArray[np.bool_]) -> NDArray[np.float32]:

@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 import torch
 from contest_report import report
-from contest_runs import FIELDS, GRADIENTS, OURS, SLOW, Field, Record, keep, lay_out
+from contest_runs import FIELDS, GRADIENTS, OURS, SEEDS, SLOW, Field, Record, keep, lay_out
 from numpy.typing import NDArray
 from posthoc import METHODS as POSTHOC
 from posthoc import attribute, guider_of, relative
@@ -241,7 +241,7 @@ def main() -> None:
     sub.add_argument("--runs", required=True, help="folder to work in")
     sub.add_argument("--data", default="../shared/data")
     sub.add_argument("--vectors", default="../shared/vectors/glove-100d.txt.gz")
-    sub.add_argument("--seeds", type=int, default=5)
+    sub.add_argument("--seeds", type=int, default=SEEDS)
     sub.add_argument("--processes", type=int, default=2)
     sub.add_argument("--only", nargs="+", default=[], choices=[field.key for field in FIELDS])
     sub.add_argument("--methods", nargs="+", default=[], help="some of the trained methods only")

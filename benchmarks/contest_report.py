@@ -8,7 +8,7 @@ from typing import Any
 
 import contest_runs
 import numpy as np
-from contest_runs import FIELDS, GRADIENTS, OURS, RIVALS, SLOW, Record, guiders, kept
+from contest_runs import FIELDS, GRADIENTS, OURS, RIVALS, SEEDS, SLOW, Record, guiders, kept
 from contest_summary import Outcome, ablations, overview, verdicts
 
 from infocal.comparison.contests import contests
@@ -54,6 +54,7 @@ def summary(outcomes: Sequence[Outcome]) -> list[str]:
     """What comes before the tables of each field."""
     everybody = (OURS, *RIVALS, *GRADIENTS)
     return [
+        progress(outcomes),
         "### Token F1 of everybody",
         "Test rows, one threshold for all texts, points, mean ± standard deviation over the seeds. Tables of the "
         "other decoders are in `benchmarks/contest/*.csv`.",
@@ -68,6 +69,20 @@ def summary(outcomes: Sequence[Outcome]) -> list[str]:
         "F1 of the span decoder.",
         ablations(outcomes),
     ]
+
+
+def progress(outcomes: Sequence[Outcome]) -> str:
+    """How much of the plan has been done."""
+    planned = SEEDS * sum(len(field.methods) for field in FIELDS)
+    done = sum(
+        len(one.shown.runs[name]) for one in outcomes for name in one.field.methods if name in one.shown.finished
+    )
+    if done >= planned:
+        return f"All {planned} runs of the plan are done ({SEEDS} seeds each)."
+    return (
+        f"{done} of the {planned} runs of the plan ({SEEDS} seeds each) are done so far: the columns `seeds` and "
+        "`runs` say how many stand behind a figure. `python benchmarks/contest.py run` does the rest."
+    )
 
 
 def illustrated(pictures: Sequence[str]) -> list[str]:

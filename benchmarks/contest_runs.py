@@ -18,6 +18,7 @@ from infocal.files import write_bytes, write_text
 
 TABLES = Path(__file__).parent / "contest"
 FIGURES = Path(__file__).parents[1] / "docs" / "figures"
+SEEDS = 5
 OURS = "infocal"
 RIVALS = ("attention", "bernoulli", "hardkuma", "l2x", "invase", "car")
 ABLATIONS = (

@@ -290,7 +290,7 @@ class InfoCal(Method):
     def _moved_by_words(self, selected: Tensor, batch: Batch, generator: Generator) -> Tensor:
         """(k * b, d): the predictor's features, which nothing but the selection can move; dropout is off.
 
-        Where the network can move them too, it learns features that look alike whatever was selected.
+        The network could otherwise please the discriminator with other features for the same words.
         """
         vectors = self._copies(self.embedding(batch.ids).detach())
         with standing_still(self.predictor):

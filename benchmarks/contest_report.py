@@ -8,7 +8,7 @@ from typing import Any
 
 import contest_runs
 import numpy as np
-from contest_runs import FIELDS, GRADIENTS, OURS, RIVALS, SEEDS, SLOW, Record, guiders, kept
+from contest_runs import FEWER, FIELDS, GRADIENTS, OURS, RIVALS, SEEDS, SLOW, Record, guiders, kept
 from contest_summary import Outcome, ablations, overview, verdicts
 
 from infocal.comparison.contests import contests
@@ -73,14 +73,21 @@ def summary(outcomes: Sequence[Outcome]) -> list[str]:
 
 def progress(outcomes: Sequence[Outcome]) -> str:
     """How much of the plan has been done."""
-    planned = SEEDS * sum(len(field.methods) for field in FIELDS)
+    planned = sum(field.planned for field in FIELDS)
     done = sum(
-        len(one.shown.runs[name]) for one in outcomes for name in one.field.methods if name in one.shown.finished
+        min(len(one.shown.runs[name]), one.field.seeds_of(name))
+        for one in outcomes
+        for name in one.field.methods
+        if name in one.shown.finished
+    )
+    plan = (
+        f"{SEEDS} seeds each; {FEWER} of ablations, which are run at the gold share only, and of CAR on "
+        "restaurant reviews, where a run takes about ten minutes"
     )
     if done >= planned:
-        return f"All {planned} runs of the plan are done ({SEEDS} seeds each)."
+        return f"All {planned} runs of the plan are done ({plan})."
     return (
-        f"{done} of the {planned} runs of the plan ({SEEDS} seeds each) are done so far: the columns `seeds` and "
+        f"{done} of the {planned} runs of the plan ({plan}) are done so far: the columns `seeds` and "
         "`runs` say how many stand behind a figure. `python benchmarks/contest.py run` does the rest."
     )
 

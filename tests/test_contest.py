@@ -83,7 +83,7 @@ def test_post_hoc_methods_are_runs_of_the_same_form(quick, arguments, tmp_path):
     assert "### restaurant, 19 %" in page
     assert "### restaurant, 9.5 %" in page
     assert page.count("| gradient-norm |") >= 3
-    assert re.search(r"^2 of the \d+ runs of the plan \(5 seeds each\) are done so far", page, flags=re.MULTILINE)
+    assert re.search(r"^2 of the \d+ runs of the plan \(5 seeds each; 3 of ablations", page, flags=re.MULTILINE)
     (picture,) = (line for line in page.splitlines() if "quality-by-share" in line)
     assert picture == "![restaurant, quality-by-share](figures/restaurant/quality-by-share.png)"
     assert (tmp_path / "figures" / "restaurant" / "quality-by-share.png").stat().st_size > 10_000

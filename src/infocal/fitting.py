@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import hashlib
+import json
 import platform
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -28,7 +29,7 @@ from infocal.types import Document, Span
 if TYPE_CHECKING:
     from infocal.methods.base import Method
     from infocal.nn.retrieval import Articles
-    from infocal.training.loop import Result
+    from infocal.training.progress import Result
     from infocal.training.tracking import Tracker
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "run_identity",
     "train_method",
     "train_prepared",
+    "warm_up_identity",
 ]
 
 
@@ -109,12 +111,15 @@ def train_prepared(
     trackers: Sequence[Tracker] = (),
     checkpoint: Path | None = None,
     resume: bool = False,
+    warm_ups: Path | None = None,
     tell: Callable[[str], None] = lambda note: None,
 ) -> Rationalizer | JointRationalizer:
-    """Train a model on data that is already encoded; arguments as in :func:`fit`."""
+    """Train a model on data that is already encoded; arguments as in :func:`fit` and :func:`train_method`."""
     check_trainable(settings, prepared)
     settings = resolve_settings(settings, prepared)
-    method, result = train_method(prepared, settings, trackers=trackers, checkpoint=checkpoint, resume=resume)
+    method, result = train_method(
+        prepared, settings, trackers=trackers, checkpoint=checkpoint, resume=resume, warm_ups=warm_ups
+    )
     if not result.trained:
         raise StoppedEarlyError(
             "stopped before the selector was trained, so there is no model yet; "
@@ -144,8 +149,20 @@ def train_method(
     trackers: Sequence[Tracker] = (),
     checkpoint: Path | None = None,
     resume: bool = False,
+    warm_ups: Path | None = None,
 ) -> tuple[Method, Result]:
-    """Train a network and leave it at that; arguments as in :func:`fit`, and the law for the method fla."""
+    """Train a network and leave it at that.
+
+    Args:
+        prepared: the encoded data.
+        settings: of the run.
+        articles: the law, for the method fla.
+        trackers: who is told of the progress.
+        checkpoint: file for the state of the run.
+        resume: go on from ``checkpoint`` if it is there.
+        warm_ups: folder in which runs that differ only in what follows the warm-up share it; the weights are the
+            same as without it.
+    """
     import torch
 
     from infocal.methods import build_method
@@ -165,6 +182,7 @@ def train_method(
         trackers=trackers,
         checkpoint=checkpoint,
         identity=run_identity(prepared, settings),
+        warm_up=None if warm_ups is None else warm_ups / f"{warm_up_identity(prepared, settings)}.safetensors",
     )
     return method, trainer.run(resume=resume)
 
@@ -200,11 +218,19 @@ def _pretrain(method: Method, prepared: Prepared, settings: Settings) -> None:
 def run_identity(prepared: Prepared, settings: Settings) -> str:
     """Changes whenever a checkpoint of another run would give other weights."""
     schedule = settings.training.model_copy(update={"checkpoint_seconds": 0.0})
-    parts = [
-        prepared.train.fingerprint(),
-        prepared.dev.fingerprint(),
-        settings.model_copy(update={"training": schedule}).to_yaml(),
-    ]
+    return _digest(prepared, settings.model_copy(update={"training": schedule}).to_yaml())
+
+
+def warm_up_identity(prepared: Prepared, settings: Settings) -> str:
+    """Changes whenever the warm-up of another run would give other weights."""
+    from infocal import __version__
+    from infocal.training.warm_up import warm_up_settings
+
+    return _digest(prepared, json.dumps([__version__, warm_up_settings(settings)], sort_keys=True))
+
+
+def _digest(prepared: Prepared, choices: str) -> str:
+    parts = [prepared.train.fingerprint(), prepared.dev.fingerprint(), choices]
     digest = hashlib.sha256("\n".join(parts).encode())
     if prepared.vectors is not None:
         digest.update(prepared.vectors.matrix.tobytes())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shutil
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -59,10 +60,12 @@ def compare(request: Request, *, tell: Tell = lambda note: None) -> Results:
             cases=lines,
             threads=threads,
             keep_model=request.keep_models,
+            warm_ups=request.out / "warm-ups",
         )
         for run in missing
     ]
     do_jobs(jobs, processes=request.processes, done=_progress(tell, len(jobs), request.decoder))
+    shutil.rmtree(request.out / "warm-ups", ignore_errors=True)
     results = _collect(request, runs)
     write_tables(request.out, results, contests(results))
     write_figures(request.out / "figures", results)

@@ -47,6 +47,7 @@ class Job:
         cases: lines of the test documents whose words are kept for the page.
         threads: processor threads.
         keep_model: whether to save the model.
+        warm_ups: folder in which runs share their warm-ups.
     """
 
     run: Run
@@ -55,6 +56,7 @@ class Job:
     cases: tuple[int, ...]
     threads: int
     keep_model: bool = False
+    warm_ups: Path | None = None
 
     def to_json(self) -> str:
         """One line."""
@@ -68,6 +70,7 @@ class Job:
             "cases": self.cases,
             "threads": self.threads,
             "keep_model": self.keep_model,
+            "warm_ups": None if self.warm_ups is None else str(self.warm_ups.resolve()),
         }
         return json.dumps(record)
 
@@ -88,6 +91,7 @@ class Job:
             cases=tuple(record["cases"]),
             threads=record["threads"],
             keep_model=record["keep_model"],
+            warm_ups=None if record["warm_ups"] is None else Path(record["warm_ups"]),
         )
 
 
@@ -97,6 +101,11 @@ class Rounds(Tracker):
     Args:
         dev: the held-out rows.
         share: of words to select.
+
+    Attributes:
+        records: one per round.
+        seconds: by the clock, what measuring took, less what rounds took that an earlier run has done.
+        processor: the same in seconds of the processor.
     """
 
     def __init__(self, dev: Corpus, share: float) -> None:
@@ -105,8 +114,10 @@ class Rounds(Tracker):
         self.seconds = self.processor = 0.0
 
     def start(self, *, total_steps: int, step: int, history: Sequence[Mapping[str, Any]]) -> None:
-        """Take over the rounds that are behind the run."""
+        """Take over the rounds that are behind the run, and the time that they took."""
         self.records = [dict(record) for record in history]
+        self.seconds -= sum(record["seconds"] for record in history)
+        self.processor -= sum(record["processor"] for record in history)
 
     def measure(self, method: Method, phase: str) -> Mapping[str, Any]:
         """Precision, recall and F1 of the selection while it changes, where a human's is there to compare."""
@@ -158,7 +169,7 @@ def run_job(job: Job) -> dict[str, Any]:
     prepared = sources.prepare(settings, bad_rows)
     rounds = Rounds(prepared.dev, settings.select)
     began, processor = time.perf_counter(), time.process_time()
-    model = one_label(train_prepared(prepared, settings, trackers=[rounds]))
+    model = one_label(train_prepared(prepared, settings, trackers=[rounds], warm_ups=job.warm_ups))
     seconds = {
         "training": round(time.perf_counter() - began - rounds.seconds, 2),
         "processor": round(time.process_time() - processor - rounds.processor, 2),

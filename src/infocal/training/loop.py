@@ -8,7 +8,6 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +19,7 @@ from infocal.data.batches import collate, plan_batches
 from infocal.data.corpus import Corpus
 from infocal.errors import OtherRunError, TrainingError
 from infocal.losses.reductions import weighted_sum
-from infocal.methods.base import Conditions, Method, Phase, Step
+from infocal.methods.base import Conditions, Method, Step
 from infocal.training.checkpoint import (
     load_optimizer,
     optimizer_tensors,
@@ -31,6 +30,8 @@ from infocal.training.checkpoint import (
 from infocal.training.controller import RateController
 from infocal.training.held_out import HeldOut, threshold_texts
 from infocal.training.interrupts import stop_on_interrupt
+from infocal.training.progress import Progress, Result
+from infocal.training.warm_up import Parts, keep_warm_up, take_warm_up
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -38,43 +39,7 @@ if TYPE_CHECKING:
     from infocal.settings import Settings
     from infocal.training.tracking import Tracker
 
-__all__ = ["Result", "Trainer"]
-
-
-@dataclass(frozen=True)
-class Result:
-    """How a run ended.
-
-    Attributes:
-        history: one record per round.
-        seconds: spent in training, over all resumed parts.
-        interrupted: whether the user stopped it.
-        trained: whether the selector has been trained at all.
-    """
-
-    history: list[dict[str, Any]]
-    seconds: float
-    interrupted: bool
-    trained: bool
-
-
-@dataclass
-class _Progress:
-    """Where a run stands; everything here is in the checkpoint."""
-
-    phase: Phase = "warm_up"
-    round: int = 0
-    round_step: int = 0
-    step: int = 0
-    data_pass: int = 0
-    position: int = 0
-    best: float = math.inf
-    stale: int = 0
-    followed: int = 0
-    seconds: float = 0.0
-    done: bool = False
-    history: list[dict[str, Any]] = field(default_factory=list)
-    sums: dict[str, float] = field(default_factory=dict)
+__all__ = ["Trainer"]
 
 
 class Trainer:
@@ -88,6 +53,7 @@ class Trainer:
         trackers: who is told.
         checkpoint: file for the state of the run; None keeps none.
         identity: what must be the same for a checkpoint to belong to this run.
+        warm_up: file of a warm-up that several runs share: taken if it is there, else written.
     """
 
     def __init__(
@@ -100,9 +66,11 @@ class Trainer:
         trackers: Sequence[Tracker] = (),
         checkpoint: Path | None = None,
         identity: str = "",
+        warm_up: Path | None = None,
     ) -> None:
         self.method, self.settings, self.train = method, settings, train
         self.trackers, self.checkpoint, self.identity = trackers, checkpoint, identity
+        self.warm_up = warm_up
         self.players = method.players()
         self.optimizers = {
             player.name: torch.optim.Adam(
@@ -118,10 +86,11 @@ class Trainer:
             for _ in method.views()
         ]
         self.generator = torch.Generator().manual_seed(settings.seed)
-        self.state = _Progress(phase="warm_up" if settings.training.warm_up_rounds else "joint")
+        self.state = Progress(phase="warm_up" if settings.training.warm_up_rounds else "joint")
         self.held_out = HeldOut(method, dev, share=settings.select, texts=threshold_texts(dev, train))
         self.best: dict[str, Tensor] = {}
         self.average: dict[str, Tensor] = {}
+        self._untrained: dict[str, Tensor] = {}
         self.reference = torch.empty(0, dtype=torch.float64)
         training, batches = settings.training, len(self._plan(None))
         self._usual_steps = min(max(batches, training.least_round_steps), training.most_round_steps)
@@ -136,6 +105,8 @@ class Trainer:
                 self._restore()
             elif self.state.phase == "joint":
                 self.method.begin_joint()
+            else:
+                self._share_warm_up()
             self._save()
             for tracker in self.trackers:
                 tracker.start(total_steps=self._total_steps(), step=self.state.step, history=self.state.history)
@@ -158,7 +129,7 @@ class Trainer:
         return self.settings.training.settle_steps if self.state.phase == "settle" else self._usual_steps
 
     def _round(self, stop: threading.Event) -> None:
-        state, started = self.state, time.monotonic()
+        state, started, processor = self.state, time.monotonic(), time.process_time()
         began = saved = started
         self.method.train()
         while state.round_step < self.round_steps and not stop.is_set():
@@ -169,9 +140,9 @@ class Trainer:
                 self._save()
         state.seconds += time.monotonic() - began
         if state.round_step == self.round_steps:
-            self._finish_round(time.monotonic() - started)
+            self._finish_round(time.monotonic() - started, time.process_time() - processor)
 
-    def _finish_round(self, elapsed: float) -> None:
+    def _finish_round(self, elapsed: float, processor: float) -> None:
         state = self.state
         began = time.monotonic()
         current = {name: value.clone() for name, value in self._tensors().items()}
@@ -179,7 +150,8 @@ class Trainer:
         losses, dev = self.held_out.judge(state.phase)
         dev |= self._measured()
         kept = self._judge(losses)
-        record = self._record(float(losses.mean()), kept, dev, elapsed)
+        record = self._record(float(losses.mean()), kept, dev)
+        record |= {"seconds": round(elapsed, 3), "processor": round(processor, 3)}
         state.history.append(record)
         if kept:
             state.stale = 0
@@ -214,9 +186,9 @@ class Trainer:
         if state.phase == "warm_up":
             if state.stale >= training.warm_up_patience or state.round >= training.warm_up_rounds:
                 self._load_weights(self.best)
-                self.method.begin_joint()
-                state.phase, state.round, state.stale, state.best = "joint", 0, 0, math.inf
-                self.best, self.average, state.followed = {}, {}, 0
+                if self.warm_up is not None:
+                    keep_warm_up(self.warm_up, self._untrained, self._warm_up_parts(), state)
+                self._begin_joint()
         elif state.phase == "settle":
             state.done = True
         elif state.stale >= training.joint_patience or state.round >= training.joint_rounds:
@@ -225,6 +197,26 @@ class Trainer:
                 state.phase, state.round, self.average, state.followed = "settle", 0, {}, 0
             else:
                 state.done = True
+
+    def _begin_joint(self) -> None:
+        state = self.state
+        self.method.begin_joint()
+        state.phase, state.round, state.stale, state.best = "joint", 0, 0, math.inf
+        self.best, self.average, state.followed = {}, {}, 0
+
+    def _share_warm_up(self) -> None:
+        """Begin behind a warm-up that is on file, or get ready to write one."""
+        if self.warm_up is None:
+            return
+        found = take_warm_up(self.warm_up, self._warm_up_parts())
+        if found is None:
+            self._untrained = {name: value.clone() for name, value in self._tensors().items()}
+            return
+        self.state = found
+        self._begin_joint()
+
+    def _warm_up_parts(self) -> Parts:
+        return Parts(self._tensors(), dict(self.method.named_parameters()), self.optimizers, self.generator)
 
     def _step(self, rows: NDArray[np.int64]) -> None:
         state = self.state
@@ -296,13 +288,12 @@ class Trainer:
             sums[f"loss.{name}"] += float(value.detach().sum())
         self.state.sums = dict(sums)
 
-    def _record(self, loss: float, kept: bool, dev: dict[str, Any], elapsed: float) -> dict[str, Any]:
+    def _record(self, loss: float, kept: bool, dev: dict[str, Any]) -> dict[str, Any]:
         state, sums = self.state, self.state.sums
         return {
             "phase": state.phase,
             "round": state.round + 1,
             "step": state.step,
-            "seconds": round(elapsed, 3),
             "rate": sums["selected"] / sums["tokens"],
             "offset": statistics.fmean(controller.offset for controller in self.controllers),
             "losses": {
@@ -374,7 +365,7 @@ class Trainer:
             "identity": self.identity,
             "threads": torch.get_num_threads(),
             "offsets": [controller.offset for controller in self.controllers],
-            "progress": {**self.state.__dict__, "best": _to_json(self.state.best)},
+            "progress": self.state.to_json(),
         }
         write_checkpoint(self.checkpoint, tensors, values)
 
@@ -397,17 +388,8 @@ class Trainer:
         self.generator.set_state(tensors["random.own"])
         for controller, offset in zip(self.controllers, values["offsets"], strict=True):
             controller.offset = offset
-        progress = values["progress"]
-        self.state = _Progress(**{**progress, "best": _from_json(progress["best"])})
+        self.state = Progress.from_json(values["progress"])
 
 
 def _each(selected: float | tuple[float, ...]) -> tuple[float, ...]:
     return selected if isinstance(selected, tuple) else (selected,)
-
-
-def _to_json(value: float) -> float | None:
-    return None if math.isinf(value) else value
-
-
-def _from_json(value: float | None) -> float:
-    return math.inf if value is None else value

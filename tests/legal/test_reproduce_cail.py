@@ -84,6 +84,7 @@ def test_the_table_has_every_row_and_task(out):
     assert "| train cases | 90 |" in page
     assert "27 of the 66 cells" in page
     assert "InfoCal, all tasks in one" in page
+    assert not (out / "warm-ups").exists()
 
 
 def test_the_page_of_cases_shows_facts_with_marks_for_each_task(out):

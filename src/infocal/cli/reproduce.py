@@ -154,6 +154,7 @@ def beer(**options: object) -> None:
 
         torch.set_num_threads(request.threads)
     from infocal.reproduce.beer import Plan, reproduce_beer
+    from infocal.reproduce.runs import forget_warm_ups
 
     plan = Plan(
         aspects=request.aspects,
@@ -172,6 +173,7 @@ def beer(**options: object) -> None:
         trackers=progress_bars(voice),
         say=lambda line: voice.aside.print(line, soft_wrap=True),
     )
+    forget_warm_ups(request.out)
     _deliver(request, plan, outcome, voice)
 
 

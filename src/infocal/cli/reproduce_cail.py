@@ -116,6 +116,7 @@ def cail(**options: Any) -> None:
         torch.set_num_threads(request.threads)
     from infocal.reproduce.judgement_rows import Plan
     from infocal.reproduce.judgements import reproduce_cail
+    from infocal.reproduce.runs import forget_warm_ups
 
     parts = by_name(request.data)
     manifest = _prepare(request, parts, voice)
@@ -136,6 +137,7 @@ def cail(**options: Any) -> None:
         trackers=progress_bars(voice),
         say=lambda line: voice.aside.print(line, soft_wrap=True),
     )
+    forget_warm_ups(request.out)
     for note in outcome.notes:
         voice.tell(note)
     facts = _facts(request, plan, manifest, parts) if request.cases else []

@@ -20,7 +20,7 @@ from infocal.files import write_text
 from infocal.loading import load_one
 from infocal.reproduce.cases import Case, Reading, choose_cases
 from infocal.reproduce.reviews import Reviews, aligned
-from infocal.reproduce.runs import MODEL, held_out_error, is_finished, read_rounds, train_run
+from infocal.reproduce.runs import MODEL, WARM_UPS, held_out_error, is_finished, read_rounds, train_run
 from infocal.reproduce.scoring import SCORINGS, RunResult, cut_as, score_model
 from infocal.reproduce.search import read_search
 from infocal.settings import Settings
@@ -219,7 +219,14 @@ def reproduce_beer(
             if not done:
                 prepared = data.prepared(settings)
                 notes += [note for note in (f"{aspect}: {note}" for note in prepared.notes) if note not in notes]
-                train_run(folder, prepared, settings, corpora=data.corpora(settings), trackers=trackers())
+                train_run(
+                    folder,
+                    prepared,
+                    settings,
+                    corpora=data.corpora(settings),
+                    warm_ups=out / WARM_UPS,
+                    trackers=trackers(),
+                )
         folder = min(folders, key=held_out_error)
         if len(trials) > 1:
             drawn = plan.weights(row, seed)[folders.index(folder)]

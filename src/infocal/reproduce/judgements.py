@@ -21,7 +21,7 @@ from infocal.joint import JointRationalizer
 from infocal.legal.articles import build_articles, read_articles
 from infocal.loading import load
 from infocal.reproduce.judgement_rows import ALL, ROWS, Plan, Row
-from infocal.reproduce.runs import MODEL, train_model, train_network
+from infocal.reproduce.runs import MODEL, WARM_UPS, train_model, train_network
 from infocal.settings import Settings
 from infocal.storage import WEIGHTS, load_method
 from infocal.tasks import Joint
@@ -126,7 +126,10 @@ def reproduce_cail(
         if settings.fla is not None and settings.fla.article_task not in plan.tasks:
             raise SettingsError(f"fla needs the task {settings.fla.article_task}; add it to --tasks")
     data = _Data(folder, plan, {} if plan.articles is None else read_articles(plan.articles))
-    jobs = [_Job(data, run, settings, run_folder(out, plan, *run)) for run, settings in settings_of.items()]
+    jobs = [
+        _Job(data, run, settings, run_folder(out, plan, *run), out / WARM_UPS)
+        for run, settings in settings_of.items()
+    ]
     found = {job.run: job.finished() for job in jobs}  # what does not go together is said before any work
     results, notes = [], dict[str, None]()
     for place, job in enumerate(jobs, 1):
@@ -159,6 +162,7 @@ class _Job:
     run: tuple[str, str, int]
     settings: Settings
     folder: Path
+    warm_ups: Path
 
     @property
     def row(self) -> Row:
@@ -212,7 +216,7 @@ class _Job:
         if _read(self.folder / TRAINED):
             model = load(self.folder / MODEL)
         else:
-            model = train_model(self.folder, prepared, self.settings, trackers=trackers)
+            model = train_model(self.folder, prepared, self.settings, warm_ups=self.warm_ups, trackers=trackers)
             self._note_trained(0.0)
         figures = model.evaluate_corpus(self.test, decoder=self.data.plan.decoder)
         tasks = figures.get("tasks", {self.run[1]: figures})

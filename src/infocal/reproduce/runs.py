@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MODEL",
+    "WARM_UPS",
     "AgreementByRound",
+    "forget_warm_ups",
     "held_out_error",
     "is_finished",
     "read_rounds",
@@ -33,7 +36,7 @@ __all__ = [
     "train_run",
 ]
 
-MODEL, AGREEMENT = "model", "agreement"
+MODEL, AGREEMENT, WARM_UPS = "model", "agreement", "warm-ups"
 STOPPED = "stopped by the user; the same command goes on from here"
 BEGUN = "holds the beginnings of a run with other data or settings; remove it, or name another folder with --out"
 
@@ -65,6 +68,7 @@ def train_run(
     settings: Settings,
     *,
     corpora: Mapping[str, Corpus],
+    warm_ups: Path | None = None,
     trackers: Sequence[Tracker] = (),
 ) -> None:
     """Train a model and save it in the run's folder; goes on from a checkpoint if one is there.
@@ -74,16 +78,23 @@ def train_run(
         prepared: the encoded reviews.
         settings: of the run.
         corpora: annotated reviews by scoring, on which every round is measured; nothing is decided by them.
+        warm_ups: folder in which runs that differ only in what follows the warm-up share it.
         trackers: who is told of the progress.
 
     Raises:
         StoppedEarlyError: the user stopped it; the checkpoint stays.
     """
-    train_model(folder, prepared, settings, trackers=[AgreementByRound(corpora, settings.select), *trackers])
+    measured = AgreementByRound(corpora, settings.select)
+    train_model(folder, prepared, settings, warm_ups=warm_ups, trackers=[measured, *trackers])
 
 
 def train_model(
-    folder: Path, prepared: Prepared, settings: Settings, *, trackers: Sequence[Tracker] = ()
+    folder: Path,
+    prepared: Prepared,
+    settings: Settings,
+    *,
+    warm_ups: Path | None = None,
+    trackers: Sequence[Tracker] = (),
 ) -> Rationalizer | JointRationalizer:
     """The same without marked words; returns the model that was saved."""
     model_folder = folder / MODEL
@@ -94,6 +105,7 @@ def train_model(
             trackers=[MetricsFile(model_folder / METRICS), *trackers],
             checkpoint=model_folder / CHECKPOINT,
             resume=True,
+            warm_ups=warm_ups,
         )
     except StoppedEarlyError:
         raise StoppedEarlyError(STOPPED) from None
@@ -138,6 +150,11 @@ def train_network(
     save_weights(method, folder / WEIGHTS)
     path.unlink(missing_ok=True)
     return method.eval(), result.seconds
+
+
+def forget_warm_ups(out: Path) -> None:
+    """Remove the warm-ups that the runs of a folder have shared, once all of them are done."""
+    shutil.rmtree(out / WARM_UPS, ignore_errors=True)
 
 
 def held_out_error(folder: Path) -> float:

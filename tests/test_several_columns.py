@@ -2,6 +2,7 @@
 
 import csv
 import json
+from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
@@ -207,6 +208,28 @@ def test_all_labels_are_scored_in_one_pass(model, monkeypatch):
     once = len(calls)
     whole.parts["place"].predict(texts)
     assert len(calls) == 2 * once
+
+
+def test_the_full_text_is_read_once_for_all_labels(model, monkeypatch):
+    whole, (texts, labels) = infocal.load(model), pairs(40)
+    documents = [infocal.Document(text, label) for text, label in zip(texts, labels, strict=True)]
+    alone = {
+        name: part.evaluate([replace(document, label=document.label[name]) for document in documents])
+        for name, part in whole.parts.items()
+    }
+    calls, predict_full = [], whole.method.predict_full
+    monkeypatch.setattr(whole.method, "predict_full", lambda batch: calls.append(1) or predict_full(batch))
+    together = whole.evaluate(documents)["tasks"]
+    assert len(calls) == 1
+    for name, figures in alone.items():
+        assert together[name]["full_text"] == figures["full_text"]
+        assert together[name]["faithfulness"] == figures["faithfulness"]
+    shown = whole.explain(texts[:3], full_text=True)
+    assert len(calls) == 2
+    guesses = whole.parts["stars"].explain(texts[:3], full_text=True)
+    assert [one["stars"].full_text_prediction for one in shown] == [
+        guess.full_text_prediction for guess in guesses
+    ]
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,13 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
+import numpy as np
+
 from infocal.data.readers import BadRows, documents_from
-from infocal.rationalizer import Rationalizer
+from infocal.rationalizer import Rationalizer, Reading
 from infocal.tasks import Joint
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from infocal.data.corpus import Corpus
@@ -67,8 +68,8 @@ class JointRationalizer:
         """Label -> predictions for each text; further arguments as those of `Rationalizer.predict`."""
         found: dict[str, Any] = {name: [] for name in self.parts}
         for _, corpus in self._any.chunks(documents_from(texts), BadRows(skip=False), "texts"):
-            for name, part, scores in self._scored(corpus):
-                found[name] += part.task.decode(part.answer(corpus, scores=scores, **choice)[2])
+            for name, part, reading in self._read(corpus, full_text=False):
+                found[name] += part.task.decode(part.answer(corpus, reading=reading, **choice)[2])
         return found
 
     def explain(
@@ -92,9 +93,9 @@ class JointRationalizer:
         for chunk, corpus in self._any.chunks(documents, bad_rows or BadRows(skip=False), source):
             by_task = [
                 part.explain_encoded(
-                    _with_label(chunk, name), corpus, full_text=full_text, scores=scores, **choice
+                    _with_label(chunk, name), corpus, full_text=full_text, reading=reading, **choice
                 )
-                for name, part, scores in self._scored(corpus)
+                for name, part, reading in self._read(corpus, full_text=full_text)
             ]
             for group in zip(*by_task, strict=True):
                 for name, explanation in zip(self.parts, group, strict=True):
@@ -127,18 +128,23 @@ class JointRationalizer:
         columns = {} if corpus.targets is None else dict(zip(self.parts, corpus.targets.T, strict=True))
         tasks = {
             name: part.evaluate_corpus(
-                replace(corpus, targets=part.task.target_array(columns[name])), scores=scores, **choice
+                replace(corpus, targets=part.task.target_array(columns[name])), reading=reading, **choice
             )
-            for name, part, scores in self._scored(corpus)
+            for name, part, reading in self._read(corpus, full_text=True)
         }
         return {"n": len(corpus), "tasks": tasks, "seconds": round(time.perf_counter() - began, 3)}
 
-    def _scored(self, corpus: Corpus) -> Iterator[tuple[str, Rationalizer, NDArray[np.float32]]]:
-        """Label, its model, and its scores of all tokens; one pass scores them for all labels."""
-        from infocal.training.inference import view_scores
+    def _read(self, corpus: Corpus, *, full_text: bool) -> Iterator[tuple[str, Rationalizer, Reading]]:
+        """Label, its model, and what it needs of the whole network, which reads the corpus once for all labels."""
+        from infocal.training.inference import full_text_outputs, view_scores
 
         scores = view_scores(self.method, corpus)
-        yield from zip(self.parts, self.parts.values(), scores, strict=True)
+        whole: list[NDArray[np.float32] | None] = [None] * len(self.parts)
+        if full_text:
+            ends = np.cumsum([part.task.outputs for part in self.parts.values()])
+            whole = [*np.split(full_text_outputs(self.method, corpus), ends[:-1], axis=1)]
+        for (name, part), own, full in zip(self.parts.items(), scores, whole, strict=True):
+            yield name, part, Reading(own, full)
 
     def save(self, path: str | Path) -> None:
         """Write the model to a folder, as `Rationalizer.save` does."""

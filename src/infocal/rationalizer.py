@@ -28,10 +28,23 @@ from infocal.types import Document, Explanation, Span, merge_spans
 if TYPE_CHECKING:
     from infocal.methods.base import Method
 
-__all__ = ["Rationalizer"]
+__all__ = ["Rationalizer", "Reading"]
 
 FIRST_CHUNK, CHUNK = 32, 4096
 """Documents held at once while explaining a stream: enough to batch by length, little memory."""
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """What a network that several models share has found in a corpus for one of them.
+
+    Attributes:
+        scores: (total,), of the tokens, as decoders cut them.
+        full_text: (n, c), the outputs of the part that reads every word; None if nobody asked for them.
+    """
+
+    scores: NDArray[np.float32]
+    full_text: NDArray[np.float32] | None
 
 
 @dataclass(frozen=True)
@@ -125,12 +138,12 @@ class Rationalizer:
         corpus: Corpus,
         *,
         full_text: bool = False,
-        scores: NDArray[np.float32] | None = None,
+        reading: Reading | None = None,
         **choice: Unpack[Choice],
     ) -> Iterator[Explanation]:
-        """The same for documents that :meth:`chunks` has encoded, whose tokens may have been scored already."""
-        scores, selected, logits = self.answer(corpus, scores=scores, **choice)
-        guide = self._full_text(corpus) if full_text else None
+        """The same for documents that :meth:`chunks` has encoded, and that may have been read already."""
+        scores, selected, logits = self.answer(corpus, reading=reading, **choice)
+        guide = self._full_text(corpus, reading) if full_text else None
         yield from self._explanations(chunk, corpus, scores, selected, logits, guide, choice.get("share"))
 
     def evaluate(
@@ -155,19 +168,19 @@ class Rationalizer:
         return {**result, "skipped": bad_rows.count, "seconds": round(time.perf_counter() - began, 3)}
 
     def evaluate_corpus(
-        self, corpus: Corpus, *, scores: NDArray[np.float32] | None = None, **choice: Unpack[Choice]
+        self, corpus: Corpus, *, reading: Reading | None = None, **choice: Unpack[Choice]
     ) -> dict[str, Any]:
         """The same for documents that are encoded in this model's vocabulary, with targets of its task.
 
         Args:
             corpus: the documents.
-            scores: of the tokens, as :meth:`answer` gives them, where they are known.
+            reading: what is known of them already.
             choice: as in :meth:`explain`.
         """
         began = time.perf_counter()
-        scores, selected, logits = self.answer(corpus, scores=scores, **choice)
+        scores, selected, logits = self.answer(corpus, reading=reading, **choice)
         share = choice.get("share")
-        full = self._full_text(corpus)
+        full = self._full_text(corpus, reading)
         rest = self._outputs(corpus, ~selected)
         targets = np.asarray(corpus.targets)
         result = {
@@ -191,13 +204,12 @@ class Rationalizer:
         save_model(self, Path(path))
 
     def answer(
-        self, corpus: Corpus, *, scores: NDArray[np.float32] | None = None, **choice: Unpack[Choice]
+        self, corpus: Corpus, *, reading: Reading | None = None, **choice: Unpack[Choice]
     ) -> tuple[NDArray[np.float32], NDArray[np.bool_], NDArray[np.float32]]:
         """Token scores (total,), selected tokens (total,) and outputs (n, c) of an encoded corpus."""
         from infocal.training.inference import token_scores
 
-        if scores is None:
-            scores = token_scores(self.method, corpus)
+        scores = token_scores(self.method, corpus) if reading is None else reading.scores
         breaks = corpus.sentence_starts(self.vocabulary.sentence_ends())
         selected = self.decoding.select(scores, corpus.offsets, breaks=breaks, **choice)
         return scores, selected, self._outputs(corpus, selected)
@@ -207,10 +219,11 @@ class Rationalizer:
 
         return outputs(self.method, corpus, selected)
 
-    def _full_text(self, corpus: Corpus) -> NDArray[np.float32]:
+    def _full_text(self, corpus: Corpus, reading: Reading | None) -> NDArray[np.float32]:
         from infocal.training.inference import full_text_outputs
 
-        return full_text_outputs(self.method, corpus)
+        known = None if reading is None else reading.full_text
+        return full_text_outputs(self.method, corpus) if known is None else known
 
     def _rationale(
         self, corpus: Corpus, scores: NDArray[np.float32], selected: NDArray[np.bool_]

@@ -81,7 +81,7 @@ def progress(outcomes: Sequence[Outcome]) -> str:
         if name in one.shown.finished
     )
     plan = (
-        f"{SEEDS} seeds each; {FEWER} of ablations, which are run at the gold share only, and of CAR on "
+        f"{SEEDS} seeds each; {FEWER} of ablations, most of which are run at the gold share only, and of CAR on "
         "restaurant reviews, where a run takes about ten minutes"
     )
     if done >= planned:

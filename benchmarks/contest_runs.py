@@ -32,8 +32,11 @@ ABLATIONS = (
     "infocal-adversarial",
     "infocal-no-adv-no-calibration",
     "infocal-no-guider",
+    "infocal-no-guider-with-lm",
     "printed",
 )
+AT_HALF = ("infocal-no-ib",)
+"""Ablations at half of the gold share, too: the price of a word should count most where few are asked for."""
 GRADIENTS = ("gradient-norm", "gradient-x-input", "integrated-gradients")
 SLOW = ("lime", "shap")
 
@@ -62,8 +65,8 @@ class Field:
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """Who is trained there; ablations at the gold share only."""
-        return (OURS, *RIVALS) if self.half else (OURS, *RIVALS, *ABLATIONS)
+        """Who is trained there; most ablations at the gold share only."""
+        return (OURS, *RIVALS, *(AT_HALF if self.half else ABLATIONS))
 
     def seeds_of(self, method: str) -> int:
         """With how many seeds it is trained: fewer for ablations, and where a run takes ten minutes."""

@@ -16,17 +16,18 @@ from infocal.markup import markdown_table
 
 MEAN_RUN = next(measure for measure in THE_REST if measure.key == "mean_run")
 MEANING = {
-    "infocal": "the default: neither L_adv nor L_lm",
+    "infocal": "the default: guider and token calibration, no L_g, no L_lm",
     "infocal-full": "all terms of the paper",
-    "infocal-no-adv": "full - L_adv",
+    "infocal-no-adv": "full - L_g",
     "infocal-no-lm": "full - L_lm",
-    "infocal-no-adv-no-ib": "full - L_adv - L_ib, the controller holds the share",
+    "infocal-no-adv-no-ib": "full - L_g - L_ib, the controller holds the share",
     "infocal-no-ib": "the default - L_ib: no price of a word at all",
     "infocal-hk": "full with fused lasso for L_lm (HK)",
     "infocal-no-calibration": "full - token calibration",
-    "infocal-adversarial": "L_adv, moving the selector alone, for the token calibration",
-    "infocal-no-adv-no-calibration": "the same - L_adv",
-    "infocal-no-guider": "no guider at all",
+    "infocal-adversarial": "L_g, moving the selector alone, in the place of the token calibration",
+    "infocal-no-adv-no-calibration": "the same - L_g",
+    "infocal-no-guider": "the default without guider; as the paper counts, full - L_adv - L_lm",
+    "infocal-no-guider-with-lm": "the same with L_lm; as the paper counts, full - L_adv",
     "printed": "every loss as printed",
 }
 CLEAR_MARGIN, CLEAR_P, PRICE = 0.10, 0.01, 0.015

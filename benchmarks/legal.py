@@ -37,7 +37,7 @@ from infocal.reproduce.judgements import RESULT, TRAINED, reproduce_cail, run_fo
 KEPT = Path(__file__).parent / "legal"
 PAGE = Path(__file__).parents[1] / "docs" / "results-legal.md"
 LEAST_CASES = 30
-ABLATIONS = ("infocal-full", "infocal-no-adv", "infocal-no-lm", "infocal-no-adv-no-ib", "infocal-paper")
+ABLATIONS = ("infocal-full", "infocal-no-guider", "infocal-no-lm", "infocal-no-adv", "infocal-paper")
 VARIANTS = {"plain": (), "balanced": ("loss.balance=1.0",)}
 BALANCED_ROWS = ("infocal",)
 

@@ -30,6 +30,7 @@ ROWS = (
     "hardkuma",
     "infocal",
     "infocal-full",
+    "infocal-no-guider",
     "infocal-no-adv",
     "infocal-no-lm",
     "infocal-no-adv-no-ib",

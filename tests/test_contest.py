@@ -243,7 +243,8 @@ def test_a_rival_ahead_with_longer_runs_is_reported(outcome):
 def test_ablations_stand_beside_the_default(outcome):
     rows = sys.modules["contest_summary"].ablations([outcome]).splitlines()[2:]
     assert rows[0].startswith(
-        "| infocal | the default: neither L_adv nor L_lm | 61.0 ± 1.0 | 61.0 | 2.00 | 80.0 | 3 |"
+        "| infocal | the default: guider and token calibration, no L_g, no L_lm | 61.0 ± 1.0"
     )
+    assert rows[0].endswith("| 61.0 | 2.00 | 80.0 | 3 |")
     assert rows[1].startswith("| infocal-full | all terms of the paper | 59.0 ± 1.0")
     assert len(rows) == 2

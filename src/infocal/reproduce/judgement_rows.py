@@ -76,8 +76,8 @@ ROWS: Mapping[str, Row] = {
 }
 """What can be trained, by its name on the command line.
 
-The paper's L_adv is L_g, L_guide and L_mi (its total loss): without it there is no guider. Its row without L_adv and
-L_ib has no price of a word either, and reads all of them.
+The paper's L_adv is L_g, L_guide and L_mi (its total loss): without it there is no guider. Its row without L_adv
+and L_ib has no price of a word either, and reads all of them.
 """
 
 DEFAULT_ROWS = ("full-text", "bernoulli", "hardkuma", "infocal", "fla", "topjudge", "mpbfn", "infocal-joint")

@@ -44,6 +44,7 @@ from infocal.data.corpus import Corpus
 from infocal.data.readers import BadRows
 from infocal.decoding import fit_decoding
 from infocal.files import write_text
+from infocal.fitting import WARM_UPS
 from infocal.loading import load_one
 from infocal.rationalizer import Rationalizer
 from infocal.training.held_out import ThresholdTexts, threshold_texts
@@ -108,7 +109,7 @@ def train(of: dict[Run, Field], requests: dict[Field, Request], arguments: argpa
                     cases=(),
                     threads=1,
                     keep_model=guides,
-                    warm_ups=Path(arguments.runs) / "warm-ups",
+                    warm_ups=Path(arguments.runs) / WARM_UPS,
                 )
             )
 

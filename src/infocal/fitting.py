@@ -6,6 +6,7 @@ import datetime
 import hashlib
 import json
 import platform
+import shutil
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -33,9 +34,11 @@ if TYPE_CHECKING:
     from infocal.training.tracking import Tracker
 
 __all__ = [
+    "WARM_UPS",
     "StoppedEarlyError",
     "check_trainable",
     "fit",
+    "forget_warm_ups",
     "one_label",
     "resolve_settings",
     "run_identity",
@@ -43,6 +46,10 @@ __all__ = [
     "train_prepared",
     "warm_up_identity",
 ]
+
+
+WARM_UPS = "warm-ups"
+"""The folder, among what several runs leave, in which they share warm-ups."""
 
 
 class StoppedEarlyError(TrainingError):
@@ -227,6 +234,11 @@ def warm_up_identity(prepared: Prepared, settings: Settings) -> str:
     from infocal.training.warm_up import warm_up_settings
 
     return _digest(prepared, json.dumps([__version__, warm_up_settings(settings)], sort_keys=True))
+
+
+def forget_warm_ups(out: Path) -> None:
+    """Remove the warm-ups that runs have shared in a folder, once all of them are done."""
+    shutil.rmtree(out / WARM_UPS, ignore_errors=True)
 
 
 def _digest(prepared: Prepared, choices: str) -> str:

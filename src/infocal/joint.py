@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from infocal.data.readers import BadRows, documents_from
-from infocal.rationalizer import Rationalizer, Reading
+from infocal.rationalizer import Rationalizer, SharedReading
 from infocal.tasks import Joint
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ class JointRationalizer:
         }
         return {"n": len(corpus), "tasks": tasks, "seconds": round(time.perf_counter() - began, 3)}
 
-    def _read(self, corpus: Corpus, *, full_text: bool) -> Iterator[tuple[str, Rationalizer, Reading]]:
+    def _read(self, corpus: Corpus, *, full_text: bool) -> Iterator[tuple[str, Rationalizer, SharedReading]]:
         """Label, its model, and what it needs of the whole network, which reads the corpus once for all labels."""
         from infocal.training.inference import full_text_outputs, view_scores
 
@@ -144,7 +144,7 @@ class JointRationalizer:
             ends = np.cumsum([part.task.outputs for part in self.parts.values()])
             whole = [*np.split(full_text_outputs(self.method, corpus), ends[:-1], axis=1)]
         for (name, part), own, full in zip(self.parts.items(), scores, whole, strict=True):
-            yield name, part, Reading(own, full)
+            yield name, part, SharedReading(own, full)
 
     def save(self, path: str | Path) -> None:
         """Write the model to a folder, as `Rationalizer.save` does."""

@@ -28,14 +28,14 @@ from infocal.types import Document, Explanation, Span, merge_spans
 if TYPE_CHECKING:
     from infocal.methods.base import Method
 
-__all__ = ["Rationalizer", "Reading"]
+__all__ = ["Rationalizer", "SharedReading"]
 
 FIRST_CHUNK, CHUNK = 32, 4096
 """Documents held at once while explaining a stream: enough to batch by length, little memory."""
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
+class SharedReading:
     """What a network that several models share has found in a corpus for one of them.
 
     Attributes:
@@ -138,7 +138,7 @@ class Rationalizer:
         corpus: Corpus,
         *,
         full_text: bool = False,
-        reading: Reading | None = None,
+        reading: SharedReading | None = None,
         **choice: Unpack[Choice],
     ) -> Iterator[Explanation]:
         """The same for documents that :meth:`chunks` has encoded, and that may have been read already."""
@@ -168,7 +168,7 @@ class Rationalizer:
         return {**result, "skipped": bad_rows.count, "seconds": round(time.perf_counter() - began, 3)}
 
     def evaluate_corpus(
-        self, corpus: Corpus, *, reading: Reading | None = None, **choice: Unpack[Choice]
+        self, corpus: Corpus, *, reading: SharedReading | None = None, **choice: Unpack[Choice]
     ) -> dict[str, Any]:
         """The same for documents that are encoded in this model's vocabulary, with targets of its task.
 
@@ -204,7 +204,7 @@ class Rationalizer:
         save_model(self, Path(path))
 
     def answer(
-        self, corpus: Corpus, *, reading: Reading | None = None, **choice: Unpack[Choice]
+        self, corpus: Corpus, *, reading: SharedReading | None = None, **choice: Unpack[Choice]
     ) -> tuple[NDArray[np.float32], NDArray[np.bool_], NDArray[np.float32]]:
         """Token scores (total,), selected tokens (total,) and outputs (n, c) of an encoded corpus."""
         from infocal.training.inference import token_scores
@@ -219,7 +219,7 @@ class Rationalizer:
 
         return outputs(self.method, corpus, selected)
 
-    def _full_text(self, corpus: Corpus, reading: Reading | None) -> NDArray[np.float32]:
+    def _full_text(self, corpus: Corpus, reading: SharedReading | None) -> NDArray[np.float32]:
         from infocal.training.inference import full_text_outputs
 
         known = None if reading is None else reading.full_text

@@ -153,8 +153,8 @@ def beer(**options: object) -> None:
         import torch
 
         torch.set_num_threads(request.threads)
+    from infocal.fitting import forget_warm_ups
     from infocal.reproduce.beer import Plan, reproduce_beer
-    from infocal.reproduce.runs import forget_warm_ups
 
     plan = Plan(
         aspects=request.aspects,

@@ -115,9 +115,9 @@ def cail(**options: Any) -> None:
         import torch
 
         torch.set_num_threads(request.threads)
+    from infocal.fitting import forget_warm_ups
     from infocal.reproduce.judgement_rows import Plan
     from infocal.reproduce.judgements import reproduce_cail
-    from infocal.reproduce.runs import forget_warm_ups
 
     parts = by_name(request.data)
     manifest = _prepare(request, parts, voice)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import shutil
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,6 +17,7 @@ from infocal.comparison.tables import write_tables
 from infocal.comparison.worker import Job
 from infocal.data.readers import BadRows
 from infocal.errors import MissingExtraError
+from infocal.fitting import WARM_UPS, forget_warm_ups
 from infocal.settings import Settings
 from infocal.training.preparation import encode_labelled
 
@@ -60,12 +60,12 @@ def compare(request: Request, *, tell: Tell = lambda note: None) -> Results:
             cases=lines,
             threads=threads,
             keep_model=request.keep_models,
-            warm_ups=request.out / "warm-ups",
+            warm_ups=request.out / WARM_UPS,
         )
         for run in missing
     ]
     do_jobs(jobs, processes=request.processes, done=_progress(tell, len(jobs), request.decoder))
-    shutil.rmtree(request.out / "warm-ups", ignore_errors=True)
+    forget_warm_ups(request.out)
     results = _collect(request, runs)
     write_tables(request.out, results, contests(results))
     write_figures(request.out / "figures", results)

@@ -17,10 +17,11 @@ from infocal.config import load_settings
 from infocal.data.labels import number
 from infocal.errors import DataError, SettingsError
 from infocal.files import write_text
+from infocal.fitting import WARM_UPS
 from infocal.loading import load_one
 from infocal.reproduce.cases import Case, Reading, choose_cases
 from infocal.reproduce.reviews import Reviews, aligned
-from infocal.reproduce.runs import MODEL, WARM_UPS, held_out_error, is_finished, read_rounds, train_run
+from infocal.reproduce.runs import MODEL, held_out_error, is_finished, read_rounds, train_run
 from infocal.reproduce.scoring import SCORINGS, RunResult, cut_as, score_model
 from infocal.reproduce.search import read_search
 from infocal.settings import Settings

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 from infocal.data.encoded import EncodedFolder
 from infocal.errors import DataError, OtherFolderError, SettingsError
 from infocal.files import write_text
-from infocal.fitting import resolve_settings, run_identity
+from infocal.fitting import WARM_UPS, resolve_settings, run_identity
 from infocal.joint import JointRationalizer
 from infocal.legal.articles import build_articles, read_articles
 from infocal.loading import load
 from infocal.reproduce.judgement_rows import ALL, ROWS, Plan, Row
-from infocal.reproduce.runs import MODEL, WARM_UPS, train_model, train_network
+from infocal.reproduce.runs import MODEL, train_model, train_network
 from infocal.settings import Settings
 from infocal.storage import WEIGHTS, load_method
 from infocal.tasks import Joint

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,9 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MODEL",
-    "WARM_UPS",
     "AgreementByRound",
-    "forget_warm_ups",
     "held_out_error",
     "is_finished",
     "read_rounds",
@@ -36,7 +33,7 @@ __all__ = [
     "train_run",
 ]
 
-MODEL, AGREEMENT, WARM_UPS = "model", "agreement", "warm-ups"
+MODEL, AGREEMENT = "model", "agreement"
 STOPPED = "stopped by the user; the same command goes on from here"
 BEGUN = "holds the beginnings of a run with other data or settings; remove it, or name another folder with --out"
 
@@ -150,11 +147,6 @@ def train_network(
     save_weights(method, folder / WEIGHTS)
     path.unlink(missing_ok=True)
     return method.eval(), result.seconds
-
-
-def forget_warm_ups(out: Path) -> None:
-    """Remove the warm-ups that the runs of a folder have shared, once all of them are done."""
-    shutil.rmtree(out / WARM_UPS, ignore_errors=True)
 
 
 def held_out_error(folder: Path) -> float:

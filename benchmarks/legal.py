@@ -4,9 +4,10 @@
     python benchmarks/legal.py report
 
 `run` does what `infocal reproduce cail --least-cases 30 --seeds 3` does, in several processes and seed by
-seed. What a run found is kept in `benchmarks/legal`, so that a later `run` goes on from there; DIR holds the
-prepared cases and the models. `report` writes docs/results-legal.md of what is kept; remarks-legal.md is put in
-front. Nothing is chosen on test cases.
+seed, and the same with `--set loss.balance=1`, also with the many charges that `--least-cases 3` leaves. What a run
+found is kept in `benchmarks/legal`, so that a later `run` goes on from there; DIR holds the prepared cases and the
+models. `report` writes docs/results-legal.md of what is kept; remarks-legal.md is put in front. Nothing is chosen on
+test cases.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import json
 import shutil
 from collections.abc import Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from multiprocessing import get_context
 from pathlib import Path
@@ -36,10 +37,34 @@ from infocal.reproduce.judgements import RESULT, TRAINED, reproduce_cail, run_fo
 
 KEPT = Path(__file__).parent / "legal"
 PAGE = Path(__file__).parents[1] / "docs" / "results-legal.md"
-LEAST_CASES = 30
 ABLATIONS = ("infocal-full", "infocal-no-guider", "infocal-no-lm", "infocal-no-adv", "infocal-paper")
-VARIANTS = {"plain": (), "balanced": ("loss.balance=1.0",)}
-BALANCED_ROWS = ("infocal",)
+
+
+@dataclass(frozen=True)
+class Variant:
+    """What is run on the same cases with the same settings.
+
+    Attributes:
+        rows: of the table.
+        tasks: for which a model of one task is trained.
+        changes: of settings.
+        least_cases: classes with fewer are left out.
+    """
+
+    rows: tuple[str, ...]
+    tasks: tuple[str, ...] = TASKS
+    changes: tuple[str, ...] = ()
+    least_cases: int = 30
+
+
+MANY = Variant(rows=("infocal",), tasks=("charge",), least_cases=3)
+BALANCED = ("loss.balance=1.0",)
+VARIANTS = {
+    "plain": Variant(rows=(*DEFAULT_ROWS, *ABLATIONS)),
+    "balanced": Variant(rows=("infocal",), changes=BALANCED),
+    "many": MANY,
+    "many-balanced": replace(MANY, changes=BALANCED),
+}
 
 
 @dataclass(frozen=True)
@@ -55,12 +80,16 @@ class Job:
     def plan(self) -> Plan:
         """The same as a plan of `infocal reproduce cail`."""
         tasks = TASKS if self.task == ALL else (self.task,)
-        return Plan(rows=(self.row,), tasks=tasks, seeds=(self.seed,), changes=VARIANTS[self.variant])
+        return Plan(rows=(self.row,), tasks=tasks, seeds=(self.seed,), changes=VARIANTS[self.variant].changes)
 
     @property
     def kept(self) -> Path:
         """Where what it found is kept."""
         return KEPT / f"{self.variant}-{self.row}-{self.task}-seed{self.seed}.json"
+
+    def cases(self, out: Path) -> Path:
+        """The prepared cases that it reads."""
+        return cases_folder(out, VARIANTS[self.variant].least_cases)
 
     def folder(self, out: Path) -> Path:
         """Where it works."""
@@ -69,24 +98,34 @@ class Job:
 
 def jobs(seeds: int) -> Iterator[Job]:
     """Every run, seed by seed, the rows of the table first."""
-    rows = [("plain", row) for row in (*DEFAULT_ROWS, *ABLATIONS)] + [("balanced", row) for row in BALANCED_ROWS]
     for seed in range(seeds):
-        for variant, row in rows:
-            for task in (ALL,) if ROWS[row].joint else TASKS:
-                yield Job(variant, row, task, seed)
+        for name, variant in VARIANTS.items():
+            for row in variant.rows:
+                for task in (ALL,) if ROWS[row].joint else variant.tasks:
+                    yield Job(name, row, task, seed)
+
+
+def cases_folder(out: Path, least_cases: int) -> Path:
+    """Where the prepared cases are."""
+    return out / f"cases-{least_cases}"
+
+
+def prepare(arguments: argparse.Namespace, least_cases: int) -> dict[str, Any]:
+    """Prepare the cases, unless that is done; how many there are, and of how many classes."""
+    request = Request(
+        parts=by_name(Path(arguments.data)),
+        out=cases_folder(Path(arguments.out), least_cases),
+        least_cases=least_cases,
+        processes=arguments.processes,
+    )
+    manifest = prepare_cases(request)
+    return {"summary": manifest["summary"], "labels": {task: len(manifest["labels"][task]) for task in TASKS}}
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Do what is missing."""
     out = Path(arguments.out)
-    request = Request(
-        parts=by_name(Path(arguments.data)),
-        out=out / "cases",
-        least_cases=LEAST_CASES,
-        processes=arguments.processes,
-    )
-    manifest = prepare_cases(request)
-    facts = {"summary": manifest["summary"], "labels": {task: len(manifest["labels"][task]) for task in TASKS}}
+    facts = {name: prepare(arguments, variant.least_cases) for name, variant in VARIANTS.items()}
     write_text(KEPT / "cases.json", json.dumps(facts, indent=1) + "\n")
     wanted = [job for job in jobs(arguments.seeds) if not arguments.rows or job.row in arguments.rows]
     for job in wanted:
@@ -121,10 +160,10 @@ def lay_out(job: Job, out: Path) -> None:
 def do(job: Job, out: Path) -> dict[str, Any]:
     """Do one run, unless it is done with the recipe that stands, and keep what it found."""
     try:
-        reproduce_cail(out / "cases", job.plan, out / job.variant)
+        reproduce_cail(job.cases(out), job.plan, out / job.variant)
     except OtherFolderError:
         shutil.rmtree(job.folder(out))
-        reproduce_cail(out / "cases", job.plan, out / job.variant)
+        reproduce_cail(job.cases(out), job.plan, out / job.variant)
     parts = {name: json.loads((job.folder(out) / name).read_text(encoding="utf-8")) for name in (TRAINED, RESULT)}
     if not job.kept.exists() or json.loads(job.kept.read_text(encoding="utf-8"))[RESULT] != parts[RESULT]:
         record = {"date": date.today().isoformat(), "machine": machine(), **parts}

@@ -22,8 +22,9 @@ PRICE, LEAD = 0.02, 0.03
 def write_page(records: Sequence[Record], cases: Mapping[str, Any], remarks: str) -> str:
     """The page as Markdown."""
     results = results_of(records, "plain")
-    data = {f"{part} cases": int(counts["cases"]) for part, counts in cases["summary"].items()}
-    data |= {f"classes of {task}": count for task, count in cases["labels"].items()}
+    facts = cases["plain"]
+    data = {f"{part} cases": int(counts["cases"]) for part, counts in facts["summary"].items()}
+    data |= {f"classes of {task}": count for task, count in facts["labels"].items()}
     dates = sorted({record["date"] for *_, record in records})
     machines = sorted({record["machine"] for *_, record in records})
     body = markdown_report(results, TASKS, official=None, data=data)
@@ -41,7 +42,12 @@ def write_page(records: Sequence[Record], cases: Mapping[str, Any], remarks: str
         "Expected calibration error on the test cases, after the temperature that was fitted on held-out cases.",
         calibration(results),
         "## Rare classes: `--set loss.balance=1`",
-        balance(results, results_of(records, "balanced")),
+        "Mean over the seeds, without the option and with it, as often as both were run.",
+        balance(results, results_of(records, "balanced"), cases["plain"]["labels"]),
+        "The same with classes of three cases or more in training and validation, most of which are rare:",
+        balance(
+            results_of(records, "many"), results_of(records, "many-balanced"), cases["many"]["labels"], ("charge",)
+        ),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -122,16 +128,21 @@ def calibration(results: Sequence[Result]) -> str:
     return markdown_table(header, rows)
 
 
-def balance(plain: Sequence[Result], balanced: Sequence[Result]) -> str:
-    """Macro F1, macro recall and accuracy with and without the option."""
-    if not balanced:
-        return "Not run."
+def balance(
+    plain: Sequence[Result],
+    balanced: Sequence[Result],
+    classes: Mapping[str, int],
+    tasks: Sequence[str] = TASKS,
+) -> str:
+    """Macro F1, macro recall and accuracy without the option and with it, on the seeds that have both."""
     names = {"macro_f1": "macro F1", "macro_recall": "macro recall", "accuracy": "accuracy"}
     rows = []
-    for task in TASKS:
-        cells = []
+    for task in tasks:
+        cells, seeds = [], set[int]()
         for name in names:
-            two = [mean(figures(runs, "infocal", task, lambda run, n=name: run[n])) for runs in (plain, balanced)]
-            cells.append("-" if None in two else f"{two[0]:.3f} -> {two[1]:.3f}")
-        rows.append([task, *cells])
-    return markdown_table(["InfoCal", *names.values()], rows)
+            both = [figures(runs, "infocal", task, lambda run, n=name: run[n]) for runs in (plain, balanced)]
+            seeds = both[0].keys() & both[1].keys()
+            two = [mean({seed: side[seed] for seed in seeds}) for side in both]
+            cells.append("not run" if None in two else f"{two[0]:.3f} -> {two[1]:.3f}")
+        rows.append([task, str(classes[task]), *cells, str(len(seeds))])
+    return markdown_table(["InfoCal", "classes", *names.values(), "seeds"], rows)

@@ -4,6 +4,7 @@ import argparse
 import importlib
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,13 +21,17 @@ def legal(here_and_now, monkeypatch, tiny_changes, tmp_path):
     module = importlib.import_module("legal")
     monkeypatch.setattr(module, "KEPT", tmp_path / "kept")
     monkeypatch.setattr(module, "PAGE", tmp_path / "page.md")
-    monkeypatch.setattr(module, "LEAST_CASES", 10)
     monkeypatch.setattr(module, "ProcessPoolExecutor", here_and_now)
-    monkeypatch.setattr(module, "DEFAULT_ROWS", ("infocal", "infocal-joint"))
-    monkeypatch.setattr(module, "ABLATIONS", ())
-    monkeypatch.setattr(
-        module, "VARIANTS", {"plain": tiny_changes, "balanced": (*tiny_changes, "loss.balance=1.0")}
-    )
+    usual = module.Variant(rows=("infocal", "infocal-joint"), changes=tiny_changes, least_cases=10)
+    balanced = module.Variant(rows=("infocal",), changes=(*tiny_changes, "loss.balance=1.0"), least_cases=10)
+    many = replace(balanced, tasks=("charge",), least_cases=3)
+    variants = {
+        "plain": usual,
+        "balanced": balanced,
+        "many": replace(many, changes=tiny_changes),
+        "many-balanced": many,
+    }
+    monkeypatch.setattr(module, "VARIANTS", variants)
     yield module
     for name in ("legal", "legal_report"):
         sys.modules.pop(name, None)
@@ -44,7 +49,7 @@ def test_runs_are_kept_and_gone_on_from(legal, arguments, tmp_path, monkeypatch,
     legal.run(arguments)
     assert "plain infocal charge 0: charge 0." in capsys.readouterr().out
     kept = {path.name: path.read_bytes() for path in (tmp_path / "kept").iterdir()}
-    assert len(kept) == 8  # three tasks, all in one, three balanced, and what the cases are
+    assert len(kept) == 10  # three tasks, all in one, three balanced, two of many, and what the cases are
     assert not any(str(tmp_path).encode() in content for content in kept.values())
     shutil.rmtree(arguments.out)
     from infocal.reproduce import judgements
@@ -57,7 +62,8 @@ def test_runs_are_kept_and_gone_on_from(legal, arguments, tmp_path, monkeypatch,
     assert "| charge | within 2 points of its own guider | 0." in page
     assert "| charge | 3 points above HardKuma | - | not run |" in page
     assert "| InfoCal, all tasks in one | term | 0." in page
-    assert " -> 0." in page
+    assert page.count(" -> 0.") == 12  # three figures of three tasks, and of the charge among many
+    assert "| charge | 3 | 0." in page
 
 
 def test_a_run_of_another_recipe_is_done_again_and_a_failed_one_does_not_stop_the_others(
@@ -67,7 +73,9 @@ def test_a_run_of_another_recipe_is_done_again_and_a_failed_one_does_not_stop_th
     legal.run(arguments)
     (kept,) = legal.KEPT.glob("plain-infocal-joint-*.json")
     before = kept.read_bytes()
-    monkeypatch.setitem(legal.VARIANTS, "plain", (*legal.VARIANTS["plain"], "training.settle_steps=3"))
+    plain = legal.VARIANTS["plain"]
+    longer = replace(plain, changes=(*plain.changes, "training.settle_steps=3"))
+    monkeypatch.setitem(legal.VARIANTS, "plain", longer)
     legal.run(arguments)
     assert kept.read_bytes() != before
     monkeypatch.setattr(legal, "reproduce_cail", lambda *_: 1 / 0)
@@ -114,3 +122,4 @@ def test_every_run_of_the_table_is_planned():
     assert "plain-topjudge-all-seed2.json" in planned
     assert "plain-hardkuma-term-seed0.json" in planned
     assert "balanced-infocal-charge-seed1.json" in planned
+    assert "many-balanced-infocal-charge-seed2.json" in planned

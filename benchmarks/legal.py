@@ -4,10 +4,10 @@
     python benchmarks/legal.py report
 
 `run` does what `infocal reproduce cail --least-cases 30 --seeds 3` does, in several processes and seed by
-seed, and the same with `--set loss.balance=1`, also with the many charges that `--least-cases 3` leaves. What a run
-found is kept in `benchmarks/legal`, so that a later `run` goes on from there; DIR holds the prepared cases and the
-models. `report` writes docs/results-legal.md of what is kept; remarks-legal.md is put in front. Nothing is chosen on
-test cases.
+seed, and the same with `--set loss.balance=1`, also with the many charges that `--least-cases 3` leaves. What a
+run found is kept in `benchmarks/legal`, so that a later `run` goes on from there; DIR holds the prepared cases and
+the models. `report` writes docs/results-legal.md of what is kept; remarks-legal.md is put in front. Nothing is
+chosen on test cases.
 """
 
 from __future__ import annotations

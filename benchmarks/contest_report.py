@@ -68,6 +68,7 @@ def summary(outcomes: Sequence[Outcome]) -> list[str]:
         "At the gold share. F1 and accuracy in points; run: mean number of words that a selected run has; spans: "
         "F1 of the span decoder.",
         ablations(outcomes),
+        *(["At half of it:", ablations(outcomes, half=True)] if any(one.field.half for one in outcomes) else []),
     ]
 
 

@@ -8,7 +8,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from contest_runs import ABLATIONS, GRADIENTS, OURS, RIVALS, Field
+from contest_runs import ABLATIONS, AT_HALF, GRADIENTS, OURS, RIVALS, Field
 
 from infocal.comparison.contests import paired_t
 from infocal.comparison.results import ACCURACY, F1, FULL_ACCURACY, THE_REST, Cell, Results
@@ -174,13 +174,13 @@ def said(true: bool) -> str:
     return "yes" if true else "**no**"
 
 
-def ablations(outcomes: Sequence[Outcome]) -> str:
-    """What each part is worth: F1, F1 of spans, mean run and accuracy, at the gold share."""
-    gold = [one for one in outcomes if not one.field.half]
+def ablations(outcomes: Sequence[Outcome], *, half: bool = False) -> str:
+    """What each part is worth: F1, F1 of spans, mean run and accuracy, at the gold share or at half of it."""
+    chosen = [one for one in outcomes if one.field.half is half]
     rows = []
-    for name in (OURS, *ABLATIONS):
+    for name in (OURS, *(AT_HALF if half else ABLATIONS)):
         cells = [name, MEANING[name]]
-        for one in gold:
+        for one in chosen:
             average, spans = one.results["average"], one.results["spans"]
             run = average.cell(name, MEAN_RUN).mean
             cells += [
@@ -189,8 +189,8 @@ def ablations(outcomes: Sequence[Outcome]) -> str:
                 "-" if run is None else f"{run:.2f}",
                 in_points(Cell(average.cell(name, ACCURACY).mean, None, 0)),
             ]
-        counts = [one.shown.cell(name, F1) for one in gold]
+        counts = [one.shown.cell(name, F1) for one in chosen]
         if any(cell.count for cell in counts):
             rows.append([*cells, seeds_of(counts)])
-    columns = [f"{one.field.name} {what}" for one in gold for what in ("F1", "spans", "run", "acc.")]
+    columns = [f"{one.field.name} {what}" for one in chosen for what in ("F1", "spans", "run", "acc.")]
     return markdown_table(["recipe", "what it is", *columns, "seeds"], rows)

@@ -248,3 +248,15 @@ def test_ablations_stand_beside_the_default(outcome):
     assert rows[0].endswith("| 61.0 | 2.00 | 80.0 | 3 |")
     assert rows[1].startswith("| infocal-full | all terms of the paper | 59.0 ± 1.0")
     assert len(rows) == 2
+
+
+def test_some_ablations_are_run_at_half_of_the_gold_share(contest, outcome):
+    summary = sys.modules["contest_summary"]
+    of_half = next(field for field in contest.FIELDS if field.half)
+    runs = {"infocal": outcome.shown.runs["infocal"], "infocal-no-ib": outcome.shown.runs["infocal-full"]}
+    results = Results(tuple(runs), runs)
+    half = summary.Outcome(of_half, {"average": results, "spans": results})
+    rows = summary.ablations([outcome, half], half=True).splitlines()[2:]
+    assert [row.split(" | ")[0] for row in rows] == ["| infocal", "| infocal-no-ib"]
+    assert "59.0 ± 1.0" in rows[1]
+    assert of_half.planned == 5 * 6 + 3 + 3  # CAR on restaurant reviews and the ablation have three seeds

@@ -58,10 +58,17 @@ def reviews():
 def trained(reviews):
     """Train on the reviews; the weights and buffers, and what was done."""
 
-    def train(recipe, warm_ups=None, **changes):
+    def train(recipe, warm_ups=None, trackers=(), checkpoint=None, **changes):
         settings = load_settings(recipe, {**TINY, **{n.replace("__", "."): v for n, v in changes.items()}})
         steps = Steps()
-        method, result = train_method(reviews(settings), settings, trackers=[steps], warm_ups=warm_ups)
+        method, result = train_method(
+            reviews(settings),
+            settings,
+            trackers=[steps, *trackers],
+            warm_ups=warm_ups,
+            checkpoint=checkpoint,
+            resume=checkpoint is not None,
+        )
         return method.state_dict(), result, steps
 
     return train
@@ -112,7 +119,20 @@ def test_what_the_warm_up_depends_on_makes_another(trained, tmp_path, changes):
     assert len(list(tmp_path.iterdir())) == 2
 
 
-def test_other_rows_make_another_warm_up(reviews, tmp_path):
+def test_a_warm_up_that_was_killed_and_resumed_is_shared_too(trained, tmp_path, stop_at):
+    checkpoint, warm_ups = tmp_path / "checkpoint.safetensors", tmp_path / "warm-ups"
+    with pytest.raises(RuntimeError, match="crash"):
+        trained("infocal", warm_ups, [stop_at(8)], checkpoint, training__checkpoint_seconds=0.0)
+    assert not warm_ups.exists()
+    resumed, _, steps = trained("infocal", warm_ups, (), checkpoint, training__checkpoint_seconds=0.0)
+    assert 0 < steps.began <= 8
+    assert same(resumed, trained("infocal")[0])
+    shared, _, after = trained("infocal", warm_ups, select=0.4)
+    assert after.began == 12
+    assert same(shared, trained("infocal", select=0.4)[0])
+
+
+def test_other_rows_make_another_warm_up(reviews):
     settings = load_settings("infocal", TINY)
     prepared = reviews(settings)
     fewer = replace(prepared, train=prepared.train.subset(range(10)))

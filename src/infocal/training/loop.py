@@ -101,6 +101,8 @@ class Trainer:
         """Train to the end, or until interrupted; the method then has the best weights found."""
         with torch.random.fork_rng(devices=[]), stop_on_interrupt() as stop:
             torch.manual_seed(self.settings.seed)
+            if self.warm_up is not None:  # before a checkpoint's weights come in
+                self._untrained = {name: value.clone() for name, value in self._tensors().items()}
             if resume and self.checkpoint is not None and self.checkpoint.exists():
                 self._restore()
             elif self.state.phase == "joint":
@@ -200,20 +202,17 @@ class Trainer:
 
     def _begin_joint(self) -> None:
         state = self.state
+        self._untrained = {}
         self.method.begin_joint()
         state.phase, state.round, state.stale, state.best = "joint", 0, 0, math.inf
         self.best, self.average, state.followed = {}, {}, 0
 
     def _share_warm_up(self) -> None:
-        """Begin behind a warm-up that is on file, or get ready to write one."""
-        if self.warm_up is None:
-            return
-        found = take_warm_up(self.warm_up, self._warm_up_parts())
-        if found is None:
-            self._untrained = {name: value.clone() for name, value in self._tensors().items()}
-            return
-        self.state = found
-        self._begin_joint()
+        """Begin behind a warm-up that is on file, if one is."""
+        found = None if self.warm_up is None else take_warm_up(self.warm_up, self._warm_up_parts())
+        if found is not None:
+            self.state = found
+            self._begin_joint()
 
     def _warm_up_parts(self) -> Parts:
         return Parts(self._tensors(), dict(self.method.named_parameters()), self.optimizers, self.generator)

@@ -130,21 +130,21 @@ def test_what_is_judged_and_kept_are_averaged_weights(run):
     names = [name for name, value in plain.method.named_parameters() if value.requires_grad]
     for trainer in (plain, averaged):
         trainer.run()
-    assert not plain.average
-    trained, kept = dict(averaged.method.named_parameters()), averaged.best
+    assert not plain.weights.average
+    trained, kept = dict(averaged.method.named_parameters()), averaged.weights.best
     assert all(torch.equal(trained[name], kept[name]) for name in names)
-    assert any(not torch.equal(plain.best[name], kept[name]) for name in names)
+    assert any(not torch.equal(plain.weights.best[name], kept[name]) for name in names)
 
 
 def test_the_average_follows_the_weights(run):
     trainer = run(training__averaging=0.5)
     weights = {name: value.detach().clone() for name, value in trainer.method.named_parameters()}
-    trainer._follow()
+    trainer.weights.follow(1)
     with torch.no_grad():
         for parameter in trainer.method.parameters():
             parameter.add_(1.0)
-    trainer._follow()  # two of twelve steps old: the pace is still that of youth, 1 - 2 / 12
-    for name, value in trainer.average.items():
+    trainer.weights.follow(2)  # two of twelve steps old: the pace is still that of youth, 1 - 2 / 12
+    for name, value in trainer.weights.average.items():
         torch.testing.assert_close(value, weights[name] + 1.0 - min(0.5, 2 / 12))
 
 
@@ -320,7 +320,9 @@ def test_settling_moves_what_predicts_and_nothing_that_selects(run):
     assert [record["phase"] for record in result.history] == ["warm_up", "joint", "joint", "settle"]
     after = {name: value.detach() for name, value in trainer.method.named_parameters()}
     moved = {
-        name.split(".")[0] for name, value in trainer.average.items() if not torch.equal(value, watch.before[name])
+        name.split(".")[0]
+        for name, value in trainer.weights.average.items()
+        if not torch.equal(value, watch.before[name])
     }
     assert moved == {"guider", "head"}
     for name, value in after.items():
@@ -350,7 +352,7 @@ def test_a_settled_round_is_kept_only_if_it_is_no_worse(run, monkeypatch, worse,
     result = trainer.run()
     assert result.history[-1]["phase"] == "settle"
     assert result.history[-1]["kept"] is kept
-    assert same(weights(trainer), {name: trainer.best[name] for name in weights(trainer)})
+    assert same(weights(trainer), {name: trainer.weights.best[name] for name in weights(trainer)})
 
 
 def test_a_crash_before_the_first_checkpoint_is_due_can_be_resumed(run, stop_at):

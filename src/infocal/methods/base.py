@@ -81,6 +81,13 @@ class Step:
     selected: float | tuple[float, ...] | None
     tokens: int
 
+    @property
+    def counts(self) -> tuple[float, ...]:
+        """Tokens selected in each view; none while nothing is selected."""
+        if self.selected is None:
+            return ()
+        return self.selected if isinstance(self.selected, tuple) else (self.selected,)
+
 
 class Method(nn.Module, ABC):
     """A selector-predictor that the loop can train and the product can use.

@@ -6,7 +6,6 @@ import math
 import statistics
 import threading
 import time
-from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +18,7 @@ from infocal.data.batches import collate, plan_batches
 from infocal.data.corpus import Corpus
 from infocal.errors import OtherRunError, TrainingError
 from infocal.losses.reductions import weighted_sum
-from infocal.methods.base import Conditions, Method, Step
+from infocal.methods.base import Conditions, Method
 from infocal.training.checkpoint import (
     load_optimizer,
     optimizer_tensors,
@@ -32,6 +31,7 @@ from infocal.training.held_out import HeldOut, threshold_texts
 from infocal.training.interrupts import stop_on_interrupt
 from infocal.training.progress import Progress, Result
 from infocal.training.warm_up import Parts, keep_warm_up, take_warm_up
+from infocal.training.weights import Weights
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -88,8 +88,7 @@ class Trainer:
         self.generator = torch.Generator().manual_seed(settings.seed)
         self.state = Progress(phase="warm_up" if settings.training.warm_up_rounds else "joint")
         self.held_out = HeldOut(method, dev, share=settings.select, texts=threshold_texts(dev, train))
-        self.best: dict[str, Tensor] = {}
-        self.average: dict[str, Tensor] = {}
+        self.weights = Weights(method, averaging=settings.training.averaging)
         self._untrained: dict[str, Tensor] = {}
         self.reference = torch.empty(0, dtype=torch.float64)
         training, batches = settings.training, len(self._plan(None))
@@ -102,7 +101,7 @@ class Trainer:
         with torch.random.fork_rng(devices=[]), stop_on_interrupt() as stop:
             torch.manual_seed(self.settings.seed)
             if self.warm_up is not None:  # before a checkpoint's weights come in
-                self._untrained = {name: value.clone() for name, value in self._tensors().items()}
+                self._untrained = self.weights.copy()
             if resume and self.checkpoint is not None and self.checkpoint.exists():
                 self._restore()
             elif self.state.phase == "joint":
@@ -121,8 +120,8 @@ class Trainer:
             self._save()
         state = self.state
         trained = state.phase == "settle" or (state.phase == "joint" and state.round + state.round_step > 0)
-        if self.best:
-            self._load_weights(self.best)
+        if self.weights.best:
+            self.weights.load(self.weights.best)
         return Result(self.state.history, self.state.seconds, stop.is_set() and not self.state.done, trained)
 
     @property
@@ -145,10 +144,10 @@ class Trainer:
             self._finish_round(time.monotonic() - started, time.process_time() - processor)
 
     def _finish_round(self, elapsed: float, processor: float) -> None:
-        state = self.state
+        state, weights = self.state, self.weights
         began = time.monotonic()
-        current = {name: value.clone() for name, value in self._tensors().items()}
-        self._load_weights({**current, **self.average})
+        current = weights.copy()
+        weights.load({**current, **weights.average})
         losses, dev = self.held_out.judge(state.phase)
         dev |= self._measured()
         kept = self._judge(losses)
@@ -157,10 +156,10 @@ class Trainer:
         state.history.append(record)
         if kept:
             state.stale = 0
-            self.best = {name: value.clone() for name, value in self._tensors().items()}
+            weights.best = weights.copy()
         else:
             state.stale += 1
-        self._load_weights(current)
+        weights.load(current)
         state.round, state.round_step, state.sums = state.round + 1, 0, {}
         self._next_phase()
         state.seconds += time.monotonic() - began
@@ -187,16 +186,16 @@ class Trainer:
         state, training = self.state, self.settings.training
         if state.phase == "warm_up":
             if state.stale >= training.warm_up_patience or state.round >= training.warm_up_rounds:
-                self._load_weights(self.best)
+                self.weights.load(self.weights.best)
                 if self.warm_up is not None:
                     keep_warm_up(self.warm_up, self._untrained, self._warm_up_parts(), state)
                 self._begin_joint()
         elif state.phase == "settle":
             state.done = True
         elif state.stale >= training.joint_patience or state.round >= training.joint_rounds:
-            if self.method.settles and training.settle_steps and self.best:
-                self._load_weights(self.best)
-                state.phase, state.round, self.average, state.followed = "settle", 0, {}, 0
+            if self.method.settles and training.settle_steps and self.weights.best:
+                self.weights.load(self.weights.best)
+                state.phase, state.round, self.weights.average, state.followed = "settle", 0, {}, 0
             else:
                 state.done = True
 
@@ -204,8 +203,8 @@ class Trainer:
         state = self.state
         self._untrained = {}
         self.method.begin_joint()
-        state.phase, state.round, state.stale, state.best = "joint", 0, 0, math.inf
-        self.best, self.average, state.followed = {}, {}, 0
+        self.weights.begin_anew()
+        state.phase, state.round, state.stale, state.best, state.followed = "joint", 0, 0, math.inf, 0
 
     def _share_warm_up(self) -> None:
         """Begin behind a warm-up that is on file, if one is."""
@@ -215,7 +214,7 @@ class Trainer:
             self._begin_joint()
 
     def _warm_up_parts(self) -> Parts:
-        return Parts(self._tensors(), dict(self.method.named_parameters()), self.optimizers, self.generator)
+        return Parts(self.weights.tensors(), dict(self.method.named_parameters()), self.optimizers, self.generator)
 
     def _step(self, rows: NDArray[np.int64]) -> None:
         state = self.state
@@ -233,11 +232,12 @@ class Trainer:
             for group in self.optimizers[player.name].param_groups:
                 group["lr"] = player.learning_rate * self._rate()
             self.optimizers[player.name].step()
-        self._follow()
-        if step.selected is not None and state.phase == "joint":
-            for controller, count in zip(self.controllers, _each(step.selected), strict=True):
+        state.followed += 1
+        self.weights.follow(state.followed)
+        if state.phase == "joint" and step.selected is not None:
+            for controller, count in zip(self.controllers, step.counts, strict=True):
                 controller.update(count, step.tokens)
-        self._count(step, len(rows))
+        state.count(step, len(rows))
         state.round_step, state.step = state.round_step + 1, state.step + 1
         for tracker in self.trackers:
             tracker.advance(step=state.step, phase=state.phase, tokens=step.tokens)
@@ -255,19 +255,6 @@ class Trainer:
         done = self.state.round + self.state.round_step / self.round_steps
         return 1.0 - self.settings.training.joint_decay * min(1.0, done / self.settings.training.joint_rounds)
 
-    def _follow(self) -> None:
-        """Let the averaged weights follow the trained ones; while they are young they follow faster."""
-        decay = self.settings.training.averaging
-        if not decay:
-            return
-        state, trained = self.state, dict(self.method.named_parameters())
-        if not self.average:
-            self.average = {name: value.detach().clone() for name, value in trained.items()}
-        state.followed += 1
-        pace = 1.0 - min(decay, state.followed / (state.followed + 10.0))
-        for name, value in self.average.items():
-            value.lerp_(trained[name].detach(), pace)
-
     def _backward(self, name: str, loss: Tensor, parameters: list[torch.nn.Parameter]) -> None:
         if not torch.isfinite(loss):
             raise TrainingError(
@@ -278,28 +265,15 @@ class Trainer:
         torch.autograd.backward(loss, inputs=parameters)  # only this player's parameters get a gradient
         torch.nn.utils.clip_grad_norm_(parameters, self.settings.training.clip)
 
-    def _count(self, step: Step, documents: int) -> None:
-        sums = defaultdict(float, self.state.sums)
-        sums["documents"] += documents
-        sums["tokens"] += step.tokens
-        sums["selected"] += 0.0 if step.selected is None else statistics.fmean(_each(step.selected))
-        for name, value in step.objectives.items():
-            sums[f"loss.{name}"] += float(value.detach().sum())
-        self.state.sums = dict(sums)
-
     def _record(self, loss: float, kept: bool, dev: dict[str, Any]) -> dict[str, Any]:
-        state, sums = self.state, self.state.sums
+        state = self.state
         return {
             "phase": state.phase,
             "round": state.round + 1,
             "step": state.step,
-            "rate": sums["selected"] / sums["tokens"],
+            "rate": state.rate,
             "offset": statistics.fmean(controller.offset for controller in self.controllers),
-            "losses": {
-                name.removeprefix("loss."): value / sums["documents"]
-                for name, value in sums.items()
-                if name.startswith("loss.")
-            },
+            "losses": state.mean_losses(),
             "dev_loss": loss,
             "kept": kept,
             "dev": dev,
@@ -336,23 +310,11 @@ class Trainer:
         settling = training.settle_steps if self.method.settles else 0
         return (training.warm_up_rounds + training.joint_rounds) * self._usual_steps + settling
 
-    def _tensors(self) -> dict[str, Tensor]:
-        """What training changes: the parameters, and the buffers but those of the word vectors."""
-        tensors: dict[str, Tensor] = dict(self.method.named_parameters())
-        tensors |= {n: value for n, value in self.method.named_buffers() if not n.startswith("embedding.")}
-        return {name: value.detach() for name, value in tensors.items()}
-
-    def _load_weights(self, weights: dict[str, Tensor]) -> None:
-        with torch.no_grad():
-            for name, tensor in self._tensors().items():
-                tensor.copy_(weights[name])
-
     def _save(self) -> None:
         if self.checkpoint is None:
             return
-        tensors = {f"model.{name}": value for name, value in self._tensors().items()}
-        tensors |= {f"best.{name}": value for name, value in self.best.items()}
-        tensors |= {f"average.{name}": value for name, value in self.average.items()}
+        weights = {"model": self.weights.tensors(), "best": self.weights.best, "average": self.weights.average}
+        tensors = {f"{kind}.{name}": value for kind, part in weights.items() for name, value in part.items()}
         for name, optimizer in self.optimizers.items():
             tensors |= {f"{name}.{key}": value for key, value in optimizer_tensors(optimizer).items()}
         tensors |= {
@@ -378,8 +340,8 @@ class Trainer:
                 "resume with the same data and settings, or train anew without resuming"
             )
         torch.set_num_threads(values["threads"])  # another number of threads may round sums differently
-        self._load_weights(take(tensors, "model"))
-        self.best, self.average = take(tensors, "best"), take(tensors, "average")
+        self.weights.load(take(tensors, "model"))
+        self.weights.best, self.weights.average = take(tensors, "best"), take(tensors, "average")
         self.reference = tensors["reference"]
         for name, optimizer in self.optimizers.items():
             load_optimizer(optimizer, take(tensors, name))
@@ -388,7 +350,3 @@ class Trainer:
         for controller, offset in zip(self.controllers, values["offsets"], strict=True):
             controller.offset = offset
         self.state = Progress.from_json(values["progress"])
-
-
-def _each(selected: float | tuple[float, ...]) -> tuple[float, ...]:
-    return selected if isinstance(selected, tuple) else (selected,)

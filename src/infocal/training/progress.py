@@ -5,11 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from statistics import fmean
 from typing import Any
 
-from infocal.methods.base import Phase
+from infocal.methods.base import Phase, Step
 
 __all__ = ["Progress", "Result"]
+
+LOSS = "loss."
+"""What the names of summed objectives begin with."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,23 @@ class Progress:
     done: bool = False
     history: list[dict[str, Any]] = field(default_factory=list)
     sums: dict[str, float] = field(default_factory=dict)
+
+    def count(self, step: Step, documents: int) -> None:
+        """Add what a step of the present round found."""
+        found = {"documents": documents, "tokens": step.tokens, "selected": fmean(step.counts or (0.0,))}
+        found |= {f"{LOSS}{name}": float(value.detach().sum()) for name, value in step.objectives.items()}
+        for name, value in found.items():
+            self.sums[name] = self.sums.get(name, 0.0) + value
+
+    @property
+    def rate(self) -> float:
+        """The share of words that the present round has selected so far."""
+        return self.sums["selected"] / self.sums["tokens"]
+
+    def mean_losses(self) -> dict[str, float]:
+        """Objective -> its mean over the documents of the present round so far."""
+        losses = {name.removeprefix(LOSS): value for name, value in self.sums.items() if name.startswith(LOSS)}
+        return {name: value / self.sums["documents"] for name, value in losses.items()}
 
     def to_json(self) -> dict[str, Any]:
         """Plain data that ``Progress.from_json`` reads back; JSON has no infinity."""

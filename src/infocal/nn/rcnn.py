@@ -24,143 +24,18 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+from infocal.nn.rcnn_steps import Block, from_both_ends, read_block, return_block
+
 __all__ = ["BidirectionalRCNN"]
 
 ROWS_PER_BLOCK = 2048
 """Tokens projected at once: enough rows for a full-speed matrix product, few enough to stay in the cache."""
-
-_tanh_gradient = torch.ops.aten.tanh_backward.grad_input
 
 
 def _blocks(tokens: int, documents: int) -> list[tuple[int, int]]:
     """The steps in blocks [start, end) of about ``ROWS_PER_BLOCK`` tokens."""
     size = max(1, ROWS_PER_BLOCK // max(1, documents))
     return [(start, min(start + size, tokens)) for start in range(0, tokens, size)]
-
-
-def _from_both_ends(tensor: Tensor) -> list[Tensor]:
-    """(2, n, b, ...) -> n views (2, b, ...): the i-th of one with the i-th from the end of the other."""
-    _, count, *rest = tensor.shape
-    _, step, *strides = tensor.stride()
-    start = tensor.storage_offset()
-    return [
-        tensor.as_strided((2, *rest), ((2 * (count - place) - 1) * step, *strides), start + place * step)
-        for place in range(count)
-    ]
-
-
-@dataclass(frozen=True, slots=True)
-class _Block:
-    """What the steps of one block leave for the gradient; the last three have the value before the block too.
-
-    Attributes:
-        gates: (k, 2, b, h), l.
-        unigrams: (k + 1, 2, b, h), c1.
-        bigrams: (k + 1, 2, b, h), c2 + b2.
-        states: (2, k + 1, b, h), h; of the second direction the value before the block is the last.
-    """
-
-    gates: Tensor
-    unigrams: Tensor
-    bigrams: Tensor
-    states: Tensor
-
-    @classmethod
-    def empty(cls, steps: int, memories: tuple[Tensor, Tensor, Tensor]) -> _Block:
-        """A block to fill, with c1, c2 + b2 and h (2, b, h) before it."""
-        like = memories[0]
-        _, *rest = like.shape
-        gates, unigrams, bigrams = (like.new_empty(steps + extra, *like.shape) for extra in (0, 1, 1))
-        states = like.new_empty(2, steps + 1, *rest)
-        unigrams[0], bigrams[0], states[0, 0], states[1, -1] = *memories[:2], *memories[2]
-        return cls(gates, unigrams, bigrams, states)
-
-    def last(self) -> tuple[Tensor, Tensor, Tensor]:
-        """c1, c2 + b2 and h after the block."""
-        return self.unigrams[-1], self.bigrams[-1], torch.stack((self.states[0, -1], self.states[1, 0]))
-
-
-def _read_block(
-    projected: Tensor, block: _Block, recurrent: Tensor, output_bias: Tensor, absent: list[Tensor | None]
-) -> None:
-    """Run the recurrence over one block, filling it.
-
-    Args:
-        projected: (2, k, b, 3, h), W_l x + b, W_1 x, W_2 x + b2.
-        block: with the memories before it.
-        recurrent: (2, h, h), the transpose of U.
-        output_bias: (1, h), b2 reading back.
-        absent: k times (b, 1) bool, where reading back is still in the padding; None where nowhere.
-    """
-    to_gate, to_unigram, to_bigram = (_from_both_ends(part) for part in projected.unbind(3))
-    unigram, bigram, state = block.unigrams.unbind(0), block.bigrams.unbind(0), _from_both_ends(block.states)
-    candidate = torch.empty_like(unigram[0])
-    for step, gate in enumerate(block.gates.unbind(0)):
-        torch.baddbmm(to_gate[step], state[step], recurrent, out=gate).sigmoid_()
-        torch.lerp(to_unigram[step], unigram[step], gate, out=unigram[step + 1])
-        torch.add(to_bigram[step], unigram[step], out=candidate)
-        torch.lerp(candidate, bigram[step], gate, out=bigram[step + 1])
-        gone = absent[step]
-        if gone is not None:
-            unigram[step + 1][1].masked_fill_(gone, 0)
-            torch.where(gone, output_bias, bigram[step + 1][1], out=bigram[step + 1][1])
-        torch.tanh(bigram[step + 1], out=state[step + 1])
-        if gone is not None:
-            state[step + 1][1].masked_fill_(gone, 0)
-
-
-def _return_block(
-    gradient: Tensor,
-    carried: tuple[Tensor, Tensor],
-    block: _Block,
-    recurrent: Tensor,
-    absent: list[Tensor | None],
-    out: Tensor,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Run the recurrence's gradient back over one block, filling ``out``.
-
-    Since (1 - l_t) * (c_{t-1} - candidate_t) = c_{t-1} - c_t, the gradient of the gate's input is
-    l_t * (c_{t-1} - c_t) * dL/dc_t, summed over both memories: no candidate has to be kept.
-
-    Args:
-        gradient: (2, k, b, h), dL/dh from outside; its last step includes what the next block sends back;
-            overwritten.
-        carried: (2, b, h) each, dL/dc1 and dL/dc2 from the next block; overwritten.
-        block: as `_read_block` left it.
-        recurrent: (2, h, h), U.
-        absent: as `_read_block` takes it.
-        out: (2, k, b, 3, h), to be filled with the gradient of ``projected``.
-
-    Returns:
-        ``carried`` for the block before, and (h,), the gradient of b2 as the first value of reading back.
-    """
-    to_gate, to_unigram, to_bigram = (_from_both_ends(part) for part in out.unbind(3))
-    unigram, bigram, gates = block.unigrams.unbind(0), block.bigrams.unbind(0), block.gates.unbind(0)
-    outside, state = _from_both_ends(gradient), _from_both_ends(block.states)
-    first, second = carried
-    first_kept, second_kept, change, scratch = (torch.empty_like(first) for _ in range(4))
-    begun = first.new_zeros(first.shape[2])
-    for step in range(len(gates) - 1, -1, -1):
-        gone = absent[step]
-        if gone is not None:
-            begun += (second[1] * gone).sum(0)
-            outside[step][1].masked_fill_(gone, 0)
-            first[1].masked_fill_(gone, 0)
-            second[1].masked_fill_(gone, 0)
-        second.add_(_tanh_gradient(outside[step], state[step + 1], grad_input=scratch))
-        torch.mul(second, gates[step], out=second_kept)
-        torch.sub(second, second_kept, out=to_bigram[step])
-        torch.sub(bigram[step], bigram[step + 1], out=change)
-        torch.mul(change, second_kept, out=scratch)
-        torch.mul(first, gates[step], out=first_kept)
-        torch.sub(first, first_kept, out=to_unigram[step])
-        torch.sub(unigram[step], unigram[step + 1], out=change)
-        torch.addcmul(scratch, change, first_kept, out=to_gate[step])
-        first_kept.add_(to_bigram[step])
-        first, first_kept, second, second_kept = first_kept, first, second_kept, second
-        if step:
-            outside[step - 1].baddbmm_(to_gate[step], recurrent)
-    return first, second, begun
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +57,7 @@ class _Padding:
         return cls(~mask.t().unsqueeze(2), shortest)
 
     def read_back(self, start: int, end: int) -> list[Tensor | None]:
-        """What `_read_block` is told of the steps [start, end)."""
+        """What `read_block` is told of the steps [start, end)."""
         last = self.gone.shape[0] - 1
         return [self.gone[last - step] if last - step >= self.shortest else None for step in range(start, end)]
 
@@ -209,7 +84,7 @@ class _Sums:
         Args:
             projected: (2, k, b, 3, h), the gradient of the projections.
             read: the tokens that either direction has read.
-            states: (2, k + 1, b, h), as in `_Block`.
+            states: (2, k + 1, b, h), as in `Block`.
         """
         width, hidden = self._inputs.shape[2], states.shape[3]
         block = projected.flatten(3).flatten(1, 2)
@@ -271,8 +146,8 @@ class _Recurrence(torch.autograd.Function):
             for direction, place in enumerate(read):
                 part = buffer[direction].view(-1, 3 * hidden)
                 torch.addmm(biases[direction], turned[place].view(-1, width), weight[direction], out=part)
-            block = _Block.empty(end - start, memories)
-            _read_block(buffer, block, transposed, output_bias[1:], padding.read_back(start, end))
+            block = Block.empty(end - start, memories)
+            read_block(buffer, block, transposed, output_bias[1:], padding.read_back(start, end))
             memories = block.last()
             found[:, read[0], 0] = block.states[0, 1:].transpose(0, 1)
             found[:, read[1], 1] = block.states[1, :-1].transpose(0, 1)
@@ -301,14 +176,14 @@ class _Recurrence(torch.autograd.Function):
             for direction, place in enumerate(read):
                 here[direction] = outside[direction, place]
                 padding.clear(here[direction], place.start)
-            _from_both_ends(here)[-1].baddbmm_(later, recurrent)
+            from_both_ends(here)[-1].baddbmm_(later, recurrent)
             if out is None or end - start != out.shape[1]:
                 out = turned.new_empty(2, end - start, documents, 3, hidden)
-            block = _Block(*saved[4 * number : 4 * number + 4])
+            block = Block(*saved[4 * number : 4 * number + 4])
             absent = padding.read_back(start, end)
-            first, second, extra = _return_block(here, (first, second), block, recurrent, absent, out)
+            first, second, extra = return_block(here, (first, second), block, recurrent, absent, out)
             begun[1] += extra
-            later = _from_both_ends(out)[0][:, :, 0]
+            later = from_both_ends(out)[0][:, :, 0]
             sums.add(out, read, block.states)
         return (*sums.results(begun + second.sum(1)), None, None)
 

@@ -14,10 +14,10 @@ from contest_summary import Outcome, ablations, overview, verdicts
 from infocal.comparison.contests import contests
 from infocal.comparison.figures import write_figures
 from infocal.comparison.results import Results
-from infocal.comparison.tables import as_csv, as_markdown
+from infocal.comparison.tables import as_csv, as_markdown, p_text
 from infocal.evaluation.significance import Difference, Ratios, paired_bootstrap
 from infocal.files import write_text
-from infocal.markup import markdown_table
+from infocal.markup import markdown_table, markdown_text
 
 DECODERS = {"average": "one threshold for all texts", "equal": "the same share of each", "spans": "spans"}
 
@@ -65,8 +65,8 @@ def summary(outcomes: Sequence[Outcome]) -> list[str]:
         "### Against what was asked",
         verdicts(outcomes),
         "### What each part is worth",
-        "At the gold share. F1 and accuracy in points; run: mean number of words that a selected run has; spans: "
-        "F1 of the span decoder.",
+        "At the gold share. F1 and accuracy in points, in brackets the difference to the default on the seeds "
+        "that both have; run: mean number of words that a selected run has; spans: F1 of the span decoder.",
         ablations(outcomes),
         *(["At half of it:", ablations(outcomes, half=True)] if any(one.field.half for one in outcomes) else []),
     ]
@@ -182,7 +182,7 @@ def slow_table(found: Sequence[Slow]) -> str:
                 f"{100 * one.f1:.1f}",
                 f"{100 * one.ours:.1f}",
                 f"{100 * one.difference.value:+.1f} ({low} to {high})",
-                f"{one.difference.p:.3f}",
+                markdown_text(p_text(one.difference.p)),
                 f"{one.seeds}, {one.texts} texts",
             ]
         )

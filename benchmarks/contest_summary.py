@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from contest_runs import ABLATIONS, AT_HALF, GRADIENTS, OURS, RIVALS, Field
 
 from infocal.comparison.contests import paired_t
-from infocal.comparison.results import ACCURACY, F1, FULL_ACCURACY, THE_REST, Cell, Results
+from infocal.comparison.results import ACCURACY, F1, FULL_ACCURACY, THE_REST, Cell, Measure, Results
 from infocal.markup import markdown_table
 
 MEAN_RUN = next(measure for measure in THE_REST if measure.key == "mean_run")
@@ -147,20 +147,20 @@ def _verdicts(one: Outcome) -> list[list[str]]:
 
 def gap_of(results: Results, other: str) -> tuple[float, float | None]:
     """How far InfoCal is ahead in F1 on the seeds that both have, and p over the seeds."""
-    ours, theirs = results.values(OURS, F1), results.values(other, F1)
-    seeds = sorted(ours.keys() & theirs.keys())
-    if not seeds:
-        return -math.inf, None
-    pair = [ours[seed] for seed in seeds], [theirs[seed] for seed in seeds]
-    return statistics.fmean(pair[0]) - statistics.fmean(pair[1]), paired_t(*pair)
+    gaps = gaps_of(results, other)
+    return (statistics.fmean(gaps), paired_t(gaps, [0.0] * len(gaps))) if gaps else (-math.inf, None)
+
+
+def gaps_of(results: Results, other: str, measure: Measure = F1, base: str = OURS) -> list[float]:
+    """How far the base is ahead in a measure, for each seed that both have."""
+    ours, theirs = results.values(base, measure), results.values(other, measure)
+    return [ours[seed] - theirs[seed] for seed in sorted(ours.keys() & theirs.keys())]
 
 
 def error_of(results: Results, other: str) -> float | None:
-    """The standard error of the difference between InfoCal and another, over the seeds; None of fewer than two."""
-    cells = [results.cell(name, F1) for name in (OURS, other)]
-    if any(cell.deviation is None for cell in cells):
-        return None
-    return math.sqrt(sum((cell.deviation or 0.0) ** 2 / cell.count for cell in cells))
+    """The standard error of the mean of that difference over the seeds; None of fewer than two."""
+    gaps = gaps_of(results, other)
+    return statistics.stdev(gaps) / math.sqrt(len(gaps)) if len(gaps) > 1 else None
 
 
 def price_of(results: Results) -> float:
@@ -169,13 +169,22 @@ def price_of(results: Results) -> float:
     return statistics.fmean(ours[seed] - guider[seed] for seed in ours)
 
 
+def against_default(results: Results, name: str, measure: Measure) -> str:
+    """In brackets, how far a recipe is ahead of the default in points."""
+    gaps = gaps_of(results, OURS, measure, base=name) if name != OURS else []
+    return f" ({100 * statistics.fmean(gaps):+.1f})" if gaps else ""
+
+
 def said(true: bool) -> str:
     """For a table."""
     return "yes" if true else "**no**"
 
 
 def ablations(outcomes: Sequence[Outcome], *, half: bool = False) -> str:
-    """What each part is worth: F1, F1 of spans, mean run and accuracy, at the gold share or at half of it."""
+    """What each part is worth: F1, F1 of spans, mean run and accuracy, at the gold share or at half of it.
+
+    In brackets the difference to the default on the seeds that both have: means of different seeds may mislead.
+    """
     chosen = [one for one in outcomes if one.field.half is half]
     rows = []
     for name in (OURS, *(AT_HALF if half else ABLATIONS)):
@@ -184,10 +193,11 @@ def ablations(outcomes: Sequence[Outcome], *, half: bool = False) -> str:
             average, spans = one.results["average"], one.results["spans"]
             run = average.cell(name, MEAN_RUN).mean
             cells += [
-                in_points(average.cell(name, F1)),
+                in_points(average.cell(name, F1)) + against_default(average, name, F1),
                 in_points(Cell(spans.cell(name, F1).mean, None, 0)),
                 "-" if run is None else f"{run:.2f}",
-                in_points(Cell(average.cell(name, ACCURACY).mean, None, 0)),
+                in_points(Cell(average.cell(name, ACCURACY).mean, None, 0))
+                + against_default(average, name, ACCURACY),
             ]
         counts = [one.shown.cell(name, F1) for one in chosen]
         if any(cell.count for cell in counts):

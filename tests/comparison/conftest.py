@@ -9,7 +9,9 @@ from infocal.decoding import DECODERS
 
 def figures(share, f1, quality, *, scores):
     task = {"mse": quality} if scores else {"accuracy": quality}
-    agreement = None if f1 is None else {"precision": f1, "recall": f1 + 0.1, "f1": f1, "iou_f1": f1 / 2}
+    agreement = None
+    if f1 is not None:
+        agreement = {"precision": f1, "recall": f1 + 0.1, "f1": f1, "iou_f1": f1 / 2, "selected_share": share / 2}
     full = {"mse": 0.5} if scores else {"accuracy": 0.9}
     return {**task, "selected": share, "rationale": agreement, "full_text": full}
 

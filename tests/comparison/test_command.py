@@ -225,3 +225,22 @@ def test_a_label_that_only_the_test_rows_have_is_told_before_anything_is_trained
     assert result.exit_code == 3
     assert "test.jsonl, line 25" in result.stderr
     assert not (folder / "out").exists()
+
+
+@pytest.mark.parametrize("name", ["table.csv", "models/attention-0/notes.txt", "warm-ups/plan.txt"])
+def test_files_of_others_are_not_replaced(folder, name):
+    path = folder / "out" / name
+    path.parent.mkdir(parents=True)
+    path.write_text("mine")
+    result = run(*words(folder, "tiny"))
+    assert result.exit_code == 2
+    assert "is not of a comparison" in result.stderr
+    assert path.read_text() == "mine"
+
+
+def test_a_method_that_cannot_do_the_task_is_found_before_any_run(folder):
+    (folder / "classes.yaml").write_text("extends: car\n")
+    result = run(*words(folder, "tiny", "classes", data="-scores"))
+    assert result.exit_code == 2
+    assert "the method car finds words for each class" in result.stderr
+    assert not (folder / "out" / "runs").exists()

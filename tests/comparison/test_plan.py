@@ -5,8 +5,10 @@ from dataclasses import replace
 import pytest
 
 from infocal.comparison.plan import Request, Sources, plan_runs
+from infocal.data.readers import BadRows
 from infocal.data.toy import toy_reviews, write_toy
 from infocal.errors import SettingsError
+from infocal.types import Document
 
 
 @pytest.fixture
@@ -54,6 +56,31 @@ def test_two_of_one_name_are_refused(request_for, tmp_path, monkeypatch, methods
     (tmp_path / "other" / "demo.yaml").write_text("select: 0.4\n")
     with pytest.raises(SettingsError, match="two of the methods are called 'demo'"):
         plan_runs(request_for(*methods))
+
+
+def test_a_contender_cannot_be_called_like_the_human(request_for, tmp_path):
+    (tmp_path / "human.yaml").write_text("select: 0.4\n")
+    with pytest.raises(SettingsError, match="'human' is the row of the human's own words"):
+        plan_runs(request_for(str(tmp_path / "human.yaml")))
+
+
+def test_a_file_that_names_a_method_without_evidence_is_refused(request_for, tmp_path):
+    (tmp_path / "mine.yaml").write_text("extends: topjudge\n")
+    with pytest.raises(SettingsError, match="mine is the method topjudge, which shows no evidence"):
+        plan_runs(request_for(str(tmp_path / "mine.yaml")))
+
+
+@pytest.mark.parametrize(("named", "read"), [(None, True), ("", False), ("rationale", True)])
+def test_an_empty_name_leaves_the_rationales_alone(request_for, named, read):
+    sources = replace(request_for("demo").sources, rationale=named)
+    assert any(row.rationale is not None for row in sources.read("test", BadRows())) is read
+
+
+def test_files_without_rationales_can_be_read_with_an_empty_name(request_for, tmp_path):
+    bare = [Document(row.text, row.label) for row in toy_reviews(4, seed=1)]
+    write_toy(tmp_path / "test.jsonl", bare)
+    sources = replace(request_for("demo").sources, rationale="")
+    assert len(list(sources.read("test", BadRows()))) == 4
 
 
 def test_nothing_to_compare_is_refused(request_for):

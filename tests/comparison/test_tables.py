@@ -30,12 +30,17 @@ def test_markdown_shows_mean_deviation_and_the_best_in_bold(two):
     assert cells["F1"] == "**65.0 ± 7.1**"
     assert cells["accuracy"] == "71.0 ± 1.4"
     assert cells["share"] == "20.0 ± 0.0"
+    assert cells["of marked"] == "10.0 ± 0.0"
     assert cells["seconds"] == "**10 ± 1**"
     assert cells["runs"] == "2"
     assert "**85.0 ± 7.1**" in lines_of(text, "| other")[0]
     (human,) = lines_of(text, "| human")
     assert human.count(" - ") == len(header) - 4
     assert "9.00" in human
+    assert (
+        dict(zip(header, (cell.strip() for cell in human.strip("|").split("|")), strict=True))["of marked"]
+        == "14.0"
+    )
 
 
 def test_failed_runs_are_listed_and_nothing_in_them_is_markup(two):
@@ -47,7 +52,7 @@ def test_failed_runs_are_listed_and_nothing_in_them_is_markup(two):
 def test_every_row_of_a_table_has_as_many_cells(two):
     for line in as_markdown(two, contests(two)).splitlines():
         if line.startswith("|"):
-            assert len(re.split(r"(?<!\\)\|", line)) in (17, 10)
+            assert len(re.split(r"(?<!\\)\|", line)) in (18, 10)
     for table in as_latex(two, contests(two)).split("\\begin{tabular}")[1:]:
         rows = [line for line in table.splitlines() if line.endswith("\\\\")]
         assert len({line.count(" & ") for line in rows}) == 1

@@ -316,14 +316,31 @@ def test_the_noise_free_gate_is_hard_in_value_and_soft_in_gradient():
     torch.testing.assert_close(found, soft * (1 - soft) / 2)
 
 
-def test_the_gap_to_the_share_is_that_of_the_whole_batch():
-    selection = torch.tensor([[1.0, 1.0, 0.0, 9.0], [0.0, 1.0, 0.0, 0.0]], requires_grad=True)
-    mask = torch.tensor([[True, True, True, False], [True, True, True, True]])
-    gap = share_gap(selection, mask, share=0.2)
-    torch.testing.assert_close(gap, torch.full((2,), abs(3 / 7 - 0.2)))
+def test_the_gap_to_the_share_is_that_of_all_texts_that_a_generator_reads():
+    selection = torch.tensor(
+        [[1.0, 1.0, 0.0, 9.0], [0.0, 1.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]], requires_grad=True
+    )
+    mask = torch.tensor([[True, True, True, False], [True, True, True, True], [True, True, False, False]])
+    one = torch.zeros(3, dtype=torch.int64)
+    gap = share_gap(selection, mask, one, share=0.2)
+    torch.testing.assert_close(gap, torch.full((3,), abs(4 / 9 - 0.2)))
     (gradient,) = torch.autograd.grad(gap.mean(), selection)
-    torch.testing.assert_close(gradient, mask.float() / 7)
-    torch.testing.assert_close(share_gap(selection, mask, share=0.6), torch.full((2,), 0.6 - 3 / 7))
+    torch.testing.assert_close(gradient, mask.float() / 9)
+    torch.testing.assert_close(share_gap(selection, mask, one, share=0.6), torch.full((3,), 0.6 - 4 / 9))
+    two = torch.tensor([1, 1, 0])
+    expected = torch.tensor([3 / 7 - 0.2, 3 / 7 - 0.2, 0.5 - 0.2])
+    torch.testing.assert_close(share_gap(selection, mask, two, share=0.2), expected)
+
+
+def test_the_controller_moves_the_generators_of_both_roles(network, batch):
+    built = network(settings_of("car"))
+    masks = []
+    built._judge = lambda vectors, selection, mask, classes: masks.append(selection) or selection.sum(1)
+    for offset in (-50.0, 50.0):
+        built.step(batch, Conditions("joint", offset, torch.Generator().manual_seed(0)))
+    everything, nothing = masks[:4], masks[4:]
+    assert all(torch.equal(mask.detach(), batch.mask.float()) for mask in everything)
+    assert not any(mask.detach().any() for mask in nothing)
 
 
 def test_doubt_is_what_is_left_of_the_discriminators_belief():

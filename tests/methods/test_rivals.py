@@ -157,6 +157,17 @@ def test_the_actors_reward_weighs_the_choices_of_the_whole_text_and_its_penalty_
     torch.testing.assert_close(found["selected_share"], mean)
 
 
+def test_the_selectors_cost_weighs_the_choices_of_the_whole_text(rival, batch):
+    method = rival("bernoulli", **{"bernoulli.baseline": "none", "bernoulli.continuity": 0.0}).eval()
+    found = method.step(batch, conditions(offset=0.5)).objectives
+    draws = torch.rand(batch.mask.shape, generator=torch.Generator().manual_seed(0))
+    probability = torch.sigmoid(method.score_tokens(batch))  # the offset is in it
+    chosen = (draws < probability) & batch.mask
+    likely = torch.where(chosen, probability, 1 - probability).log() * batch.mask
+    expected = found["prediction"].detach() * likely.sum(1)
+    torch.testing.assert_close(found["score_function"], expected, rtol=1e-4, atol=1e-6)
+
+
 @pytest.mark.parametrize("method", ["attention", "bernoulli", "hardkuma", "l2x", "invase", "car"])
 def test_everybodys_loss_can_be_plain(network, batch, method):
     found = {}

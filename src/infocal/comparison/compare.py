@@ -5,25 +5,28 @@ from __future__ import annotations
 import importlib.util
 import os
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from infocal.comparison.cases import draw_cases, write_cases
 from infocal.comparison.contests import contests
 from infocal.comparison.figures import write_figures
-from infocal.comparison.plan import Request, Run, Sources, plan_runs
+from infocal.comparison.plan import RUNS, Request, Run, Sources, plan_runs
 from infocal.comparison.results import Results
 from infocal.comparison.runner import do_jobs, read_result
 from infocal.comparison.tables import write_tables
 from infocal.comparison.worker import Job
 from infocal.data.readers import BadRows
-from infocal.errors import MissingExtraError
-from infocal.fitting import WARM_UPS, forget_warm_ups
+from infocal.errors import MissingExtraError, OtherFolderError
+from infocal.fitting import WARM_UPS, check_trainable, forget_warm_ups
 from infocal.settings import Settings
 from infocal.training.preparation import encode_labelled
 
 __all__ = ["compare"]
 
 NEEDED = ("matplotlib", "scipy")
+WRITTEN = ("table.csv", "table.md", "table.tex", "cases.html", "figures", "models", WARM_UPS)
+"""What it writes besides the runs."""
 
 Tell = Callable[[str], None]
 
@@ -42,11 +45,12 @@ def compare(request: Request, *, tell: Tell = lambda note: None) -> Results:
             fails later raises nothing; it is among the failures of the results.
     """
     _check_extra()
+    _check_folder(request.out)
     runs = plan_runs(request)
     cases = draw_cases(request.sources)
     missing = [run for run in runs if not _is_done(run, request.keep_models)]
     if missing:
-        for note in _check_data(request.sources, missing[0].settings):
+        for note in _check_data(request.sources, [run.settings for run in missing]):
             tell(note)
     if kept := len(runs) - len(missing):
         tell(f"{kept} of {len(runs)} runs are there already")
@@ -79,11 +83,22 @@ def _check_extra() -> None:
             raise MissingExtraError(package, "compare", "infocal compare")
 
 
-def _check_data(sources: Sources, settings: Settings) -> Sequence[str]:
+def _check_folder(out: Path) -> None:
+    """Refuse a folder whose files would be overwritten and are not those of a comparison."""
+    foreign = [name for name in WRITTEN if (out / name).exists()]
+    if foreign and not (out / RUNS).is_dir():
+        raise OtherFolderError(
+            f"{out / foreign[0]} is not of a comparison, which would replace it; use another --out"
+        )
+
+
+def _check_data(sources: Sources, planned: Sequence[Settings]) -> Sequence[str]:
     """Read everything once, so that bad data are found before the first run and not by each; what to tell."""
-    bad_rows = BadRows(skip=sources.skip_bad)
+    bad_rows, settings = BadRows(skip=sources.skip_bad), planned[0]
     settings = settings.model_copy(update={"text": settings.text.model_copy(update={"vectors": None})})
     prepared = sources.prepare(settings, bad_rows)
+    for one in planned:
+        check_trainable(one, prepared)
     of_test = BadRows(skip=sources.skip_bad)
     encode_labelled(
         sources.read("test", of_test),

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from infocal import __version__
+from infocal.comparison.results import HUMAN
 from infocal.config import load_settings, recipe_names
 from infocal.data.readers import BadRows, read_documents
 from infocal.data.records import format_of
@@ -22,10 +23,13 @@ from infocal.settings import Settings
 from infocal.training.preparation import Prepared, prepare
 from infocal.types import Document
 
-__all__ = ["FORMAT", "Part", "Request", "Run", "Sources", "plan_runs"]
+__all__ = ["FORMAT", "RUNS", "Part", "Request", "Run", "Sources", "plan_runs"]
 
 FORMAT = 1
 """Of a run's file; another number makes all runs anew."""
+
+RUNS = "runs"
+"""The folder of the runs' files."""
 
 Part = Literal["train", "dev", "test"]
 
@@ -52,14 +56,14 @@ class Sources:
         return {"train": self.train, "dev": self.dev, "test": self.test}[part]
 
     def read(self, part: Part, bad_rows: BadRows) -> Iterator[Document]:
-        """The labelled documents of one part; a column that was named must be there."""
+        """The labelled documents of one part; a column that was named must be there, '' names none."""
         return read_documents(
             self.path(part),
             bad_rows=bad_rows,
             text=self.text or "text",
             label=self.label or "label",
-            rationale=self.rationale or "rationale",
-            require_rationale=self.rationale is not None,
+            rationale="rationale" if self.rationale is None else self.rationale or None,
+            require_rationale=bool(self.rationale),
         )
 
     def prepare(self, settings: Settings, bad_rows: BadRows) -> Prepared:
@@ -162,6 +166,9 @@ def plan_runs(request: Request) -> list[Run]:
     """
     contenders = _contenders(request.methods)
     methods = {name: load_settings(recipe).method for name, recipe in contenders.items()}
+    for name, method in methods.items():
+        if method in WITHOUT_EVIDENCE:
+            raise SettingsError(f"{name} is the method {method}, which shows no evidence to compare; leave it out")
     _check_changes(request.changes, set(methods.values()))
     contents = request.sources.contents()
     runs = []
@@ -171,7 +178,7 @@ def plan_runs(request: Request) -> list[Run]:
                 recipe, _changes_for(methods[name], request), task=request.task, select=request.select, seed=seed
             )
             identity = _identity(settings, contents, request.shares)
-            path = request.out / "runs" / f"{_file_name(name)}-{seed}.json"
+            path = request.out / RUNS / f"{_file_name(name)}-{seed}.json"
             runs.append(Run(contender=name, settings=settings, identity=identity, path=path))
     return runs
 
@@ -187,6 +194,10 @@ def _contenders(words: Sequence[str]) -> dict[str, str]:
                 f"{', '.join(name for name in recipe_names() if name not in METHODS)}; or the path of a YAML file"
             )
         name = word if word in recipe_names() else Path(word).stem
+        if name == HUMAN:
+            raise SettingsError(
+                f"{word}: {HUMAN!r} is the row of the human's own words; give the file another name"
+            )
         if _file_name(name) in map(_file_name, found):
             raise SettingsError(f"two of the methods are called {name!r}; leave one out, or rename its file")
         found[name] = word

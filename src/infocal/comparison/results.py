@@ -111,8 +111,8 @@ class Results:
 
     def human(self, measure: Measure) -> float | None:
         """The same of the human's words, where it means something."""
-        run, path = self.any_run, measure.path[2:]
-        return at(run, ("human", *path)) if run is not None and measure.key in OF_HUMANS else None
+        path = OF_HUMANS.get(measure.key)
+        return None if path is None else at(self.any_run, ("human", *path))
 
     def reads_full_text(self, contender: str) -> bool:
         """Whether a part of the contender learned to read full texts to the end of its training."""
@@ -145,6 +145,7 @@ AGREEMENT = (
     F1,
     Measure("iou_f1", "IoU F1", _scored("rationale", "iou_f1")),
     Measure("share", "share", _scored("selected"), better=0),
+    Measure("marked_share", "of marked", _scored("rationale", "selected_share"), better=0),
 )
 ACCURACY = Measure("accuracy", "accuracy", _scored("accuracy"))
 MSE = Measure("mse", "MSE", _scored("mse"), better=-1, scale=1.0, digits=3)
@@ -164,4 +165,9 @@ THE_REST = (
     Measure("training_seconds", "seconds", ("seconds", "training"), better=-1, scale=1.0, digits=0),
     Measure("processor_seconds", "CPU s", ("seconds", "processor"), better=-1, scale=1.0, digits=0),
 )
-OF_HUMANS = ("share", "mean_run", "language_model")
+OF_HUMANS = {
+    "marked_share": ("selected",),
+    "mean_run": ("fluency", "mean_run"),
+    "language_model": ("fluency", "language_model"),
+}
+"""What the human's words have too, and where a run's record has it."""

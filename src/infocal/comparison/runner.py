@@ -73,7 +73,8 @@ class _Worker:
     def start(cls, job: Job) -> _Worker:
         words = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the worker
         job.run.path.unlink(missing_ok=True)  # what is there is of a failed run, or of other settings or data
-        shutil.rmtree(job.run.model, ignore_errors=True)
+        if job.keep_model:
+            shutil.rmtree(job.run.model, ignore_errors=True)
         process = subprocess.Popen(
             [sys.executable, "-P", "-m", "infocal.comparison.worker"],
             stdin=subprocess.PIPE,

@@ -13,9 +13,18 @@ from infocal.comparison.results import HUMAN, Cell, Measure, Results
 from infocal.files import write_text
 from infocal.markup import markdown_table, markdown_text, visible
 
-__all__ = ["as_csv", "as_latex", "as_markdown", "figure_rows", "write_tables"]
+__all__ = ["as_csv", "as_latex", "as_markdown", "figure_rows", "p_text", "write_tables"]
 
-CONTEST_HEADER = ("measure", "best", "against", "difference", "95 % interval", "p, seeds", "p, documents", "seeds")
+CONTEST_HEADER = (
+    "measure",
+    "first",
+    "against",
+    "difference",
+    "95 % interval",
+    "p, seeds",
+    "p, documents",
+    "seeds",
+)
 CSV_HEADER = (
     "section",
     "method",
@@ -176,8 +185,8 @@ def _contest_row(contest: Contest, plain: Emphasis) -> list[str]:
         contest.other,
         _signed(measure, contest.difference),
         f"{_signed(measure, documents.low)} to {_signed(measure, documents.high)}",
-        _p(contest.p_seeds),
-        _p(documents.p),
+        p_text(contest.p_seeds),
+        p_text(documents.p),
         str(contest.seeds),
     ]
     return [plain(cell) for cell in cells]
@@ -187,7 +196,8 @@ def _signed(measure: Measure, value: float) -> str:
     return f"{measure.scale * value:+.{measure.digits}f}"
 
 
-def _p(value: float | None) -> str:
+def p_text(value: float | None) -> str:
+    """A p for a table; "-" where there is none."""
     if value is None:
         return "-"
     return "< 0.001" if value < 0.001 else f"{value:.3f}"

@@ -24,16 +24,19 @@ def doubt(logits: Tensor) -> Tensor:
     return torch.sigmoid(-logits)
 
 
-def share_gap(selection: Tensor, mask: Tensor, *, share: float) -> Tensor:
-    """|share of the batch's words that is selected - alpha|: the batch as a whole is held to the target.
+def share_gap(selection: Tensor, mask: Tensor, classes: Tensor, *, share: float) -> Tensor:
+    """|share of words that is selected - alpha|, of all texts of a batch that a class's generator reads.
 
     Args:
-        selection: (b, t), the mask of a generator.
+        selection: (b, t), the masks of the generators.
         mask: (b, t), True on real tokens.
+        classes: (b,) int64, whose generator has read each document.
         share: alpha.
 
     Returns:
-        (b,), the same value for each document, since it belongs to all of them.
+        (b,), the same value for all documents of a generator, since it belongs to all of them.
     """
-    measured = masked_sum(selection, mask).sum() / mask.to(selection.dtype).sum().clamp(min=1.0)
-    return torch.abs(measured - share).expand(len(selection))
+    same = (classes.unsqueeze(1) == classes).to(selection.dtype)
+    words = mask.to(selection.dtype).sum(dim=1)
+    measured = (same @ masked_sum(selection, mask)) / (same @ words).clamp(min=1.0)
+    return torch.abs(measured - share)

@@ -2,42 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from torch import Tensor
 from torch.nn import functional as F
 
-from infocal.losses.reductions import masked_mean, masked_sum
+from infocal.losses.reductions import masked_sum
 
 __all__ = ["log_probability", "score_function"]
 
 
-def log_probability(
-    logits: Tensor, choices: Tensor, mask: Tensor, *, reduction: Literal["mean", "sum"] = "sum"
-) -> Tensor:
-    """How likely the choices were that were made: log p(z | x).
+def log_probability(logits: Tensor, choices: Tensor, mask: Tensor) -> Tensor:
+    """How likely the choices were that were made: log p(z | x), the sum over the words of a document.
 
     Args:
         logits: (b, t), the log-odds that each choice was made with.
         choices: (b, t), 0 or 1.
         mask: (b, t), True on real tokens.
-        reduction: "sum" is the log-probability of the document's choices; "mean" divides it by the document's
-            length.
 
     Returns:
         (b,), never positive.
     """
     values = -F.binary_cross_entropy_with_logits(logits, choices.detach(), reduction="none")
-    return masked_sum(values, mask) if reduction == "sum" else masked_mean(values, mask)
+    return masked_sum(values, mask)
 
 
 def score_function(cost: Tensor, log_probability: Tensor, *, baseline: Tensor | float = 0.0) -> Tensor:
     """(cost - baseline) log p(z | x), whose gradient is in expectation that of the expected cost.
 
     Lei et al. 2016 (baseline 0), and the actor of Yoon et al. 2019 (the baseline is another network's
-    loss). Only the gradient means something: the value itself may rise while the cost falls. With the mean form of
-    `log_probability` every document's gradient is divided by its length, so that long documents, whose sums of
-    noise are larger, do not drown the short ones of a batch.
+    loss). Only the gradient means something: the value itself may rise while the cost falls.
 
     Args:
         cost: (b,), what one sample of the choices cost; no gradient flows into it.

@@ -37,6 +37,9 @@ JOINT = frozenset({"infocal", "topjudge", "mpbfn", "fla"})
 WITHOUT_EVIDENCE = frozenset({"topjudge", "mpbfn", "fla"})
 """Those that read all words and show none; they are there to be compared with."""
 
+NEED_CLASSES = frozenset({"car"})
+"""Those that cannot answer with a score."""
+
 
 def check_goal(method: str, task: Goal, *, instead: Collection[str] = JOINT) -> None:
     """Raise SettingsError, which names what to use ``instead``, if a method cannot answer what is asked."""
@@ -44,6 +47,11 @@ def check_goal(method: str, task: Goal, *, instead: Collection[str] = JOINT) -> 
         raise SettingsError(
             f"the method {method} answers one task, and several were named; "
             f"name one label, or use one of {', '.join(sorted(instead))}"
+        )
+    if task.kind == "regress" and method in NEED_CLASSES:
+        raise SettingsError(
+            f"the method {method} finds words for each class, and scores have no classes; "
+            "use another method, or make classes of the scores and set task=classify"
         )
 
 

@@ -108,8 +108,8 @@ class Method(nn.Module, ABC):
             `Conditions.offset`; False for methods that price their own words.
         selects: whether it chooses words at all; one that does not is trained and judged on full texts.
         settles: whether it has a third phase, "settle".
-        learns_full_text: whether a part of it learns to read full texts in the joint phase, too, or is left as the
-            warm-up made it.
+        learns_full_text: whether a part of it is there to read full texts, be it trained to the end or left as the
+            warm-up made it; False where only the predictor has read some, before it learned from selected words.
         score_reference: what decoders cut, "own" (the log-odds) or "balanced" (the log-odds relative to their
             document, see :meth:`decoding_scores`).
     """

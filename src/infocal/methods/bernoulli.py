@@ -86,7 +86,7 @@ class Bernoulli(Method):
         log_odds, chosen = self._select(vectors.detach(), batch.mask, draws)
         logits = self.predictor(vectors * chosen.unsqueeze(-1), batch.mask)
         prediction = self.task_loss(logits, batch)
-        likelihood = log_probability(log_odds, chosen, batch.mask, reduction="mean")
+        likelihood = log_probability(log_odds, chosen, batch.mask)
         score = self._score(self._cost(prediction, chosen, batch.mask), likelihood)
         return Step({"prediction": prediction, "score_function": score}, float(chosen.sum()), tokens)
 

@@ -15,7 +15,7 @@ from infocal.nn.classwise import ClasswiseSelector
 from infocal.nn.embedding import TokenEmbedding
 from infocal.nn.gates import straight_through
 from infocal.settings import CarSettings, Settings
-from infocal.tasks import Classification, Task
+from infocal.tasks import Task
 from infocal.types import Batch
 
 __all__ = ["Car"]
@@ -27,6 +27,9 @@ class Car(Method):
     The factual generator of t reads texts of class t, the counterfactual one reads texts of the other classes;
     both want d_t to take their words for factual ones, and d_t wants to tell them apart. Only words that speak for
     t win the factual generator its game: whatever other classes have too, its opponent can show as well.
+
+    The loop's controller holds the share of factual words, for both roles alike: the paper's penalty alone takes
+    thousands of steps to get there. What the penalty is left to do is to give that share to every class.
 
     Three readings of the paper, so that any number of classes trains in one pass:
 
@@ -48,7 +51,7 @@ class Car(Method):
 
     def __init__(self, settings: Settings, *, embedding: TokenEmbedding, task: Task) -> None:
         super().__init__()
-        self.settings, self.car = settings, _checked(settings, task)
+        self.settings, self.car = settings, _checked(settings)
         self.task = task
         self.embedding = embedding
         self.language_model = None
@@ -104,8 +107,8 @@ class Car(Method):
             return Step({"prediction": self.task_loss(logits, batch)}, None, tokens)
         vectors, mask = self.input_dropout(self.embedding(batch.ids).detach()), batch.mask
         others = self._other_classes(classes, conditions.generator)
-        factual = self._rationale(self.factual, vectors, mask, classes)
-        counterfactual = self._rationale(self.counterfactual, vectors, mask, others)
+        factual = self._rationale(self.factual, vectors, mask, classes, conditions)
+        counterfactual = self._rationale(self.counterfactual, vectors, mask, others, conditions)
         found = self._wishes(vectors, mask, factual, classes, counterfactual, others)
         found["discrimination"] = discrimination(
             self._judge(vectors, factual.detach(), mask, classes),
@@ -150,13 +153,21 @@ class Car(Method):
         return {
             "factual": doubt(self._judge(vectors, factual, mask, classes)),
             "counterfactual": doubt(self._judge(vectors, counterfactual, mask, others)),
-            "sparsity": share_gap(factual, mask, share=share) + share_gap(counterfactual, mask, share=share),
+            "sparsity": share_gap(factual, mask, classes, share=share)
+            + share_gap(counterfactual, mask, others, share=share),
             "continuity": fused_lasso(factual, mask) + fused_lasso(counterfactual, mask),
         }
 
-    def _rationale(self, generator: ClasswiseSelector, vectors: Tensor, mask: Tensor, classes: Tensor) -> Tensor:
+    def _rationale(
+        self,
+        generator: ClasswiseSelector,
+        vectors: Tensor,
+        mask: Tensor,
+        classes: Tensor,
+        conditions: Conditions,
+    ) -> Tensor:
         """(b, t): the mask of a generator, exactly 0 or 1, without noise, relaxed going backward."""
-        logits = generator(vectors, mask, classes)
+        logits = generator(vectors, mask, classes) - conditions.offset
         return straight_through(logits, temperature=self.settings.gate.temperature) * mask
 
     def _judge(self, vectors: Tensor, selection: Tensor, mask: Tensor, classes: Tensor) -> Tensor:
@@ -171,12 +182,7 @@ class Car(Method):
         return (classes + 1 + (draws * (count - 1)).long().clamp(max=count - 2)) % count
 
 
-def _checked(settings: Settings, task: Task) -> CarSettings:
-    if not isinstance(task, Classification):
-        raise SettingsError(
-            "the method car finds words for each class, and scores have no classes; "
-            "use another method, or make classes of the scores and set task=classify"
-        )
+def _checked(settings: Settings) -> CarSettings:
     own = own_settings(settings.car, method="car")
     if not settings.training.warm_up_rounds:
         raise SettingsError(

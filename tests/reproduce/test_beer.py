@@ -209,6 +209,16 @@ class TestWithLeisFiles:
         assert skipped.exit_code == 0, skipped.output
         assert "1 bad row left out" in skipped.stderr
 
+    def test_broken_lines_are_told_of_the_aspect_whose_they_are(self, release, tmp_path):
+        broken = Path(shutil.copytree(release, tmp_path / "files"))
+        path = broken / review_file("smell", "train")
+        path.write_bytes(path.read_bytes() + gzip.compress(b"1 2 3\tbeer\n"))
+        words = ("--data", broken, "--methods", "infocal", "--aspects", "smell,palate", *TINY)
+        result = run(*words, "--skip-bad", "--out", tmp_path / "out")
+        assert result.exit_code == 0, result.output
+        assert "smell: 1 bad row left out" in result.stderr
+        assert "palate: 1 bad row" not in result.stderr
+
     def test_mended_files_may_follow_broken_ones(self, release, tmp_path):
         files = Path(shutil.copytree(release, tmp_path / "files"))
         path, words = files / review_file("smell", "train"), ("--aspects", "smell", "--methods", "infocal", *TINY)

@@ -272,7 +272,7 @@ class _AspectData:
     """
 
     def __init__(self, reviews: Reviews, aspect: str, test: Sequence[Document]) -> None:
-        self.reviews, self.aspect, self.test = reviews, aspect, test
+        self.reviews, self.aspect, self.test = reviews.counting_anew(), aspect, test
         if not self.test:
             raise DataError("no review is left for the test", allowed="at least some dozens", source=str(reviews))
         self._prepared: Prepared | None = None

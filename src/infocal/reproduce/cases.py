@@ -103,7 +103,7 @@ def cases_page(cases: Sequence[Case], aspects: Sequence[str], *, title: str, not
     body = [f"<h1>{escape(title)}</h1>", _legend(aspects)]
     body += [_case(number, case, aspects) for number, case in enumerate(cases, 1)]
     if not cases:
-        body.append("<p>There is no test review in which every aspect was marked.</p>")
+        body.append("<p>No review is shown: none was asked for, or in none was every aspect marked.</p>")
     if notes:
         items = "".join(f"<li>{escape(note)}</li>" for note in notes)
         body.append(f"<h2>Notes</h2><ul>{items}</ul>")

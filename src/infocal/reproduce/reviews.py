@@ -5,10 +5,10 @@ from __future__ import annotations
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from infocal.data.beer import ANNOTATIONS, VECTORS, read_annotations, read_reviews, review_file
 from infocal.data.readers import BadRows, read_documents
@@ -62,6 +62,10 @@ class Reviews(ABC):
     def files(self, aspects: Sequence[str]) -> dict[str, Path]:
         """What is read for some aspects, by name."""
 
+    @abstractmethod
+    def counting_anew(self) -> Self:
+        """The same reviews; bad rows are counted from none."""
+
     def check(self, aspects: Sequence[str]) -> None:
         """Raise DataError unless every file that is needed is there."""
         missing = [path.name for path in self.files(aspects).values() if not path.is_file()]
@@ -109,6 +113,10 @@ class LeiReviews(Reviews):
         paths = {name: self.folder / name for name in (*names, ANNOTATIONS)}
         return {**paths, "vectors": self.vectors}
 
+    def counting_anew(self) -> Self:
+        """The same reviews; bad rows are counted from none."""
+        return replace(self, bad_rows=BadRows(skip=self.bad_rows.skip))
+
     def facts(self) -> dict[str, Any]:
         """How many reviews are read."""
         return {"kind": "lei", "limit": self.limit}
@@ -149,6 +157,10 @@ class RatedReviews(Reviews):
         """The file, and the vectors if there are any."""
         vectors = {} if self.vectors is None else {"vectors": self.vectors}
         return {"reviews": self.path, **vectors}
+
+    def counting_anew(self) -> Self:
+        """The same reviews; bad rows are counted from none."""
+        return replace(self, bad_rows=BadRows(skip=self.bad_rows.skip))
 
     def facts(self) -> dict[str, Any]:
         """How many reviews are read, which column, and whether there are vectors."""

@@ -9,7 +9,7 @@ from typing import Any
 import contest_runs
 import numpy as np
 from contest_runs import FEWER, FIELDS, GRADIENTS, OURS, RIVALS, SEEDS, SLOW, Record, guiders, kept
-from contest_summary import Outcome, ablations, overview, verdicts
+from contest_summary import Outcome, ablations, overview, parts_tested, verdicts
 
 from infocal.comparison.contests import contests
 from infocal.comparison.figures import write_figures
@@ -69,6 +69,9 @@ def summary(outcomes: Sequence[Outcome]) -> list[str]:
         "that both have; run: mean number of words that a selected run has; spans: F1 of the span decoder.",
         ablations(outcomes),
         *(["At half of it:", ablations(outcomes, half=True)] if any(one.field.half for one in outcomes) else []),
+        "With a part less without it, on the seeds that both have; p of a paired t-test over the seeds and of a "
+        "paired bootstrap over the test documents, not corrected for how many there are:",
+        parts_tested(outcomes),
     ]
 
 

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 from contest_runs import ABLATIONS, AT_HALF, GRADIENTS, OURS, RIVALS, Field
 
-from infocal.comparison.contests import paired_t
+from infocal.comparison.contests import contests, paired_t
 from infocal.comparison.results import ACCURACY, F1, FULL_ACCURACY, THE_REST, Cell, Measure, Results
-from infocal.markup import markdown_table
+from infocal.comparison.tables import p_text
+from infocal.markup import markdown_table, markdown_text
 
 MEAN_RUN = next(measure for measure in THE_REST if measure.key == "mean_run")
 MEANING = {
@@ -30,6 +31,16 @@ MEANING = {
     "infocal-no-guider-with-lm": "the same with L_lm; as the paper counts, full - L_adv",
     "printed": "every loss as printed",
 }
+PAIRS = {
+    "L_adv as the paper counts it": ("infocal-full", "infocal-no-guider-with-lm"),
+    "L_g beside the token calibration": ("infocal-full", "infocal-no-adv"),
+    "L_g, moving the selector alone, instead of it": ("infocal-adversarial", "infocal-no-adv-no-calibration"),
+    "L_lm": ("infocal-full", "infocal-no-lm"),
+    "L_lm without a guider": ("infocal-no-guider-with-lm", "infocal-no-guider"),
+    "L_ib and the controller": ("infocal", "infocal-no-ib"),
+    "the token calibration": ("infocal-full", "infocal-no-calibration"),
+}
+"""What a part is worth is what the first has more than the second."""
 CLEAR_MARGIN, CLEAR_P, PRICE = 0.10, 0.01, 0.015
 MUST_LEAD_CLEARLY = ("restaurant",)
 
@@ -173,6 +184,22 @@ def against_default(results: Results, name: str, measure: Measure) -> str:
     """In brackets, how far a recipe is ahead of the default in points."""
     gaps = gaps_of(results, OURS, measure, base=name) if name != OURS else []
     return f" ({100 * statistics.fmean(gaps):+.1f})" if gaps else ""
+
+
+def parts_tested(outcomes: Sequence[Outcome]) -> str:
+    """For each part, F1 with it less F1 without it, and whether seeds or texts explain that by chance."""
+    rows = []
+    for what, (with_it, without) in PAIRS.items():
+        for one in outcomes:
+            results = dataclasses.replace(one.shown, contenders=(with_it, without))
+            for found in contests(results, reference=with_it):
+                if found.measure is F1:
+                    low, high = (f"{100 * value:+.1f}" for value in (found.documents.low, found.documents.high))
+                    ps = [markdown_text(p_text(p)) for p in (found.p_seeds, found.documents.p)]
+                    place = f"{one.field.name} {100 * one.field.share:g} %"
+                    gap = f"{100 * found.difference:+.1f} ({low} to {high})"
+                    rows.append([what, place, gap, *ps, str(found.seeds)])
+    return markdown_table(["part", "data", "F1, 95 % interval", "p, seeds", "p, documents", "seeds"], rows)
 
 
 def said(true: bool) -> str:

@@ -201,7 +201,13 @@ def scored(f1, accuracy, run):
         "full_text": {"accuracy": 0.81},
         "fluency": {"mean_run": run},
     }
-    return {"scores": {"average": part, "spans": part}, "task": {"kind": "classify"}}
+    counts = {"rows": [0, 1], "hits": [1, 1], "selected": [2, 2], "gold": [2, 1], "outcome": [1, 0]}
+    return {
+        "lines": [1, 2],
+        "documents": {"average": counts},
+        "scores": {"average": part, "spans": part},
+        "task": {"kind": "classify"},
+    }
 
 
 def test_the_summary_says_who_leads_and_what_is_not_so(outcome):
@@ -248,6 +254,23 @@ def test_ablations_stand_beside_the_default(outcome):
     assert rows[0].endswith("| 61.0 | 2.00 | 80.0 | 3 |")
     assert rows[1].startswith("| infocal-full | all terms of the paper | 59.0 ± 1.0")
     assert len(rows) == 2
+
+
+def test_what_a_part_is_worth_is_tested_on_common_seeds(outcome, monkeypatch):
+    summary = sys.modules["contest_summary"]
+    monkeypatch.setattr(summary, "PAIRS", {"a part": ("infocal", "infocal-full"), "none": ("infocal", "printed")})
+    del outcome.shown.runs["infocal-full"][2]
+    (row,) = summary.parts_tested([outcome]).splitlines()[2:]
+    cells = [cell.strip() for cell in row.strip("|").split("|")]
+    assert cells[:2] == ["a part", "restaurant 19 %"]
+    assert cells[2].startswith("+2.0 (") and cells[-1] == "2"
+
+
+def test_differences_to_the_default_are_of_common_seeds(outcome):
+    summary = sys.modules["contest_summary"]
+    del outcome.shown.runs["infocal-full"][2]
+    row = summary.ablations([outcome]).splitlines()[3]
+    assert " (-2.0) |" in row
 
 
 def test_some_ablations_are_run_at_half_of_the_gold_share(contest, outcome):

@@ -163,6 +163,41 @@ def test_too_few_cases_are_an_error(files, tmp_path):
         prepare_cases(request(files, tmp_path / "out", least_cases=1000))
 
 
+def test_blocks_without_a_case_and_blank_files_do_no_harm(files, tmp_path, cases, write, one_case):
+    several = [one_case("盗窃", 264, "被告人李某盗窃", accusation=["盗窃", "诈骗"])] * 40
+    path = write(tmp_path / "train.json", [*cases(40), *several])
+    (tmp_path / "blank.json").write_text("\n\n")
+    parts = {"train": [path, tmp_path / "blank.json"], "valid": [files / "valid.json"]}
+    summary = prepare_cases(request(files, tmp_path / "out", parts=parts, least_cases=1))["summary"]
+    assert (summary["train"]["cases"], summary["train"]["several charges"]) == (40, 40)
+    assert len(EncodedFolder.open(tmp_path / "out").part("train", "charge")) == 40
+
+
+def test_a_part_without_a_case_is_refused_with_what_removed_its_cases(files, tmp_path, write, one_case):
+    several = [one_case("盗窃", 264, "李某盗窃", accusation=["盗窃", "诈骗"]), one_case("抢劫", 263, "原审李某")]
+    write(tmp_path / "odd.json", several)
+    write(tmp_path / "rare.json", [one_case("抢劫", 263, "被告人李某持刀抢劫路人")])
+    (tmp_path / "blank.json").write_text("\n")
+    (tmp_path / "empty.json").touch()
+    usual = request(files, tmp_path).parts
+    for number, (part, name, message) in enumerate(
+        [
+            (
+                "train",
+                "odd",
+                r"odd\.json: no case is left for the part train: 2 read: 1 several charges; 1 second",
+            ),
+            ("train", "blank", r"blank\.json: no case is left for the part train: 0 read; allowed"),
+            ("train", "empty", r"empty\.json: the file is empty; allowed: cases, one JSON object a line"),
+            ("valid", "odd", r"odd\.json: no case is left for the part valid.*or no files for valid"),
+            ("test", "rare", r"rare\.json: .* 1 read: 1 rare class; allowed: .*--least-cases"),
+        ]
+    ):
+        parts = {**usual, part: [tmp_path / f"{name}.json"]}
+        with pytest.raises(DataError, match=message):
+            prepare_cases(request(files, tmp_path / str(number), parts=parts))
+
+
 SCRIPT = """
 import sys
 from infocal.legal import prepare

@@ -58,10 +58,10 @@ def write_shard(
     """
     pa = _arrow()
     lists = pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), pa.array(ids))
-    table = pa.table({"ids": lists, **{name: pa.array(values) for name, values in columns.items()}})
-    table = table.replace_schema_metadata({"note": json.dumps(note or {}, ensure_ascii=False)})
-    with writing(path) as stream, pa.ipc.new_file(stream, table.schema) as writer:
-        writer.write_table(table, max_chunksize=max(1, len(table)))
+    rows = pa.record_batch({"ids": lists, **{name: pa.array(values) for name, values in columns.items()}})
+    rows = rows.replace_schema_metadata({"note": json.dumps(note or {}, ensure_ascii=False)})
+    with writing(path) as stream, pa.ipc.new_file(stream, rows.schema) as writer:
+        writer.write_batch(rows)  # of a table without rows, no batch would be written
 
 
 def read_shard(path: Path) -> tuple[pyarrow.RecordBatch, dict[str, Any]]:

@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from infocal.config import load_settings
-from infocal.data.cail import INTERVALS, REASONS, TASKS, case_files, encoding_of
+from infocal.data.cail import INTERVALS, REASONS, case_files, encoding_of
 from infocal.data.encoded import FORMAT, MANIFEST, VOCABULARY, read_shard
 from infocal.errors import DataError, SettingsError
 from infocal.files import clear_leftovers, write_text
-from infocal.legal.shards import Block, Outcome, encode_block, finish_shard
+from infocal.legal.shards import PAIR, Block, Outcome, encode_block, finish_shard
 from infocal.text.segmentation import segmenter_named
 from infocal.text.sources import open_bytes
 from infocal.text.vocabulary import Vocabulary
@@ -34,8 +34,6 @@ PARTS = ("train", "valid", "test")
 LEAST_CASES = 100
 BLOCK_LINES = 4000
 WORK, PLAN = "work", "plan.json"
-COUNTED = ("article", "charge")
-"""The tasks whose rare classes are dropped; every case has one of the intervals of the penalty."""
 
 Progress = Callable[[str, int, float], None]
 Result = TypeVar("Result")
@@ -83,6 +81,9 @@ def prepare_cases(request: Request, *, progress: Progress = lambda stage, rows, 
     files = {part: [file for path in request.parts.get(part, ()) for file in case_files(path)] for part in PARTS}
     if not files["train"]:
         raise SettingsError("there is nothing to train on; name files of cases for the part train")
+    for file in (file for some in files.values() for file in some):
+        if not file.stat().st_size:
+            raise DataError("the file is empty", allowed="cases, one JSON object a line", source=str(file))
     segmenter_named(request.segmenter)  # before any work, where its package is missing
     plan = _plan(request, files)
     if (done := _finished(request.out, plan)) is not None:
@@ -90,7 +91,7 @@ def prepare_cases(request: Request, *, progress: Progress = lambda stage, rows, 
     work = _start(request, plan)
     with _Processes(request.processes) as processes:
         shards = _encode(request, files, work, processes, progress)
-        manifest = _finish(request, shards, work, processes, progress)
+        manifest = _finish(request, files, shards, processes, progress)
     write_text(request.out / MANIFEST, json.dumps({**manifest, "plan": plan}, ensure_ascii=False, indent=1))
     shutil.rmtree(work)
     return manifest
@@ -232,20 +233,22 @@ def _encode_once(block: Block) -> Outcome:
 
 def _finish(
     request: Request,
+    files: Mapping[str, Sequence[Path]],
     shards: Mapping[str, Sequence[Path]],
-    work: Path,
     processes: _Processes,
     progress: Progress,
 ) -> dict[str, Any]:
     """Final shards, the vocabulary, and all that the manifest says."""
     totals = _Totals.of(shards)
+    totals.check_left(files)
     classes = totals.kept(request.least_cases)
-    short = [name for name in COUNTED if len(classes[name]) < 2]
+    short = [name for name in PAIR if len(classes[name]) < 2]
     if short:
         raise DataError(
             f"fewer than two classes of {' and '.join(short)} have {request.least_cases} cases or more",
             allowed="more cases, or a smaller --least-cases",
         )
+    totals.check_left(files, classes)
     text = load_settings().text
     vocabulary = Vocabulary.build(
         totals.words,
@@ -297,7 +300,7 @@ class _Totals:
     """What the notes of all first shards add up to."""
 
     words: Counter[str] = field(default_factory=Counter)
-    classes: dict[str, Counter[str]] = field(default_factory=lambda: {name: Counter() for name in TASKS})
+    pairs: dict[str, Counter[tuple[str, str]]] = field(default_factory=dict)
     read: Counter[str] = field(default_factory=Counter)
     dropped: dict[str, Counter[str]] = field(default_factory=dict)
     bad: Counter[str] = field(default_factory=Counter)
@@ -305,10 +308,10 @@ class _Totals:
 
     @classmethod
     def of(cls, shards: Mapping[str, Sequence[Path]]) -> _Totals:
-        """Words of train alone; classes of train and valid."""
+        """Words of train alone; pairs of an article and a charge of each part."""
         totals = cls()
         for part, some in shards.items():
-            totals.dropped[part] = Counter()
+            totals.dropped[part], totals.pairs[part] = Counter(), Counter()
             for shard in some:
                 totals._add(part, read_shard(shard)[1])
         return totals
@@ -320,15 +323,41 @@ class _Totals:
         self.examples = [*self.examples, *note["bad"]["examples"]][:5]
         if part == "train":
             self.words.update(note["words"])
-        if part != "test":
-            for name, counts in note["classes"].items():
-                self.classes[name].update(counts)
+        self.pairs[part].update({(article, charge): cases for article, charge, cases in note["pairs"]})
 
     def kept(self, least: int) -> dict[str, list[str]]:
         """The classes that stay: articles by number, charges by how often they occur, all intervals."""
-        charges = [name for name, count in self.classes["charge"].most_common() if count >= least]
-        articles = [name for name, count in self.classes["article"].items() if count >= least]
-        return {"article": sorted(articles, key=int), "charge": charges, "term": list(INTERVALS)}
+        articles, charges = Counter[str](), Counter[str]()
+        for (article, charge), cases in (self.pairs["train"] + self.pairs["valid"]).items():
+            articles[article] += cases
+            charges[charge] += cases
+        return {
+            "article": sorted((name for name, cases in articles.items() if cases >= least), key=int),
+            "charge": [name for name, cases in charges.most_common() if cases >= least],
+            "term": list(INTERVALS),
+        }
+
+    def check_left(
+        self, files: Mapping[str, Sequence[Path]], classes: Mapping[str, Sequence[str]] | None = None
+    ) -> None:
+        """Refuse a part whose files leave no case, of these classes if they are known already.
+
+        Raises:
+            DataError: it names the files, and how many cases each filter removed.
+        """
+        for part in (part for part in PARTS if files[part]):
+            found = self.pairs[part]
+            if any(classes is None or _within(pair, classes) for pair in found):
+                continue
+            gone = Counter({"not readable": self.bad[part], **self.dropped[part], "rare class": found.total()})
+            why = "; ".join(f"{cases:,} {reason}" for reason, cases in gone.items() if cases)
+            raise DataError(
+                f"no case is left for the part {part}: {self.read[part]:,} read{': ' * bool(why)}{why}",
+                allowed="cases of first instance with one charge, one article and a term"
+                + (", of classes that are not rare (--least-cases)" if found else "")
+                + ("" if part == "train" else f"; or no files for {part}"),
+                source=", ".join(map(str, files[part][:3])) + ", ..." * (len(files[part]) > 3),
+            )
 
     def summary(self, parts: Mapping[str, Any]) -> dict[str, Any]:
         """For each part how many cases were read, left out for each reason, and stayed."""
@@ -344,3 +373,7 @@ class _Totals:
             }
             for part, record in parts.items()
         }
+
+
+def _within(pair: tuple[str, str], classes: Mapping[str, Sequence[str]]) -> bool:
+    return all(value in classes[name] for name, value in zip(PAIR, pair, strict=True))

@@ -25,7 +25,10 @@ from infocal.text.segmentation import segmenter_named
 from infocal.text.vocabulary import Vocabulary
 from infocal.types import Document
 
-__all__ = ["Block", "Outcome", "encode_block", "finish_shard"]
+__all__ = ["PAIR", "Block", "Outcome", "encode_block", "finish_shard"]
+
+PAIR = ("article", "charge")
+"""The tasks whose rare classes are dropped; every case has one of the intervals of the penalty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +103,7 @@ def encode_block(block: Block) -> Outcome:
         "dropped": dropped,
         "bad": {"count": bad_rows.count, "examples": [str(error) for error in bad_rows.examples]},
         "words": builder.counts(),
-        "classes": {name: Counter(values) for name, values in labels.items()},
+        "pairs": [[*pair, n] for pair, n in Counter(zip(*(labels[name] for name in PAIR), strict=True)).items()],
     }
     columns = {"line": builder.lines, "long": np.array(long, dtype=np.bool_), **labels}
     write_shard(block.target, *builder.provisional(), columns, note=note)

@@ -74,7 +74,9 @@ def test_death_and_life_are_the_gravest_and_no_term_is_none():
     [
         (line(accusation=["盗窃", "诈骗"]), "several charges"),
         (line(relevant_articles=[264, 266]), "several articles"),
-        (line(relevant_articles=[]), "several articles"),
+        (line(accusation=[]), "no charge"),
+        (line(relevant_articles=[]), "no article"),
+        (line(accusation=["盗窃", " 盗窃"], relevant_articles=[264, "264"]), None),
         (line(term_of_imprisonment={**TERM, "imprisonment": None}), "no term"),
         (line("原审被告人李某窃得手机一部"), "second instance"),
         (line("上诉人李某"), "second instance"),
@@ -147,4 +149,4 @@ def test_the_real_cases_are_read_and_sifted():
     found = [why_dropped(case) for case in read_cases(SHARED / "test.json", bad_rows=BadRows())]
     assert len(found) == 932
     assert found.count("several charges") == 104
-    assert found.count(None) == 563
+    assert found.count(None) == 624  # 61 of them name their one article twice

@@ -39,7 +39,7 @@ _MONTHS = (120, 84, 60, 36, 24, 12, 9, 6, 0)
 INTERVALS = ("death or life", *(f"over {months} months" for months in _MONTHS), "none")
 """The eleven penalty intervals, the gravest first; each reaches up to the one before it."""
 
-REASONS = ("several charges", "several articles", "no term", "second instance")
+REASONS = ("no charge", "several charges", "no article", "several articles", "no term", "second instance")
 """Why a case is left out, in the order in which it is asked."""
 
 _SUFFIXES = (".json", ".jsonl", ".ndjson", ".txt")
@@ -55,8 +55,8 @@ class Case:
 
     Attributes:
         fact: what the court found, as it stands in the file.
-        charges: names of the charges.
-        articles: numbers of the relevant articles of the criminal law.
+        charges: names of the charges, each once.
+        articles: numbers of the relevant articles of the criminal law, each once.
         months: of imprisonment; None where none is stated.
         gravest: whether the penalty is death or imprisonment for life.
         line: where the case stands in its file.
@@ -82,13 +82,15 @@ def penalty_interval(case: Case) -> str | None:
 
 def why_dropped(case: Case) -> str | None:
     """The first of ``REASONS`` for which the paper's preparation leaves a case out; None if it stays."""
-    if len(case.charges) != 1:
-        return REASONS[0]
-    if len(case.articles) != 1:
-        return REASONS[1]
-    if penalty_interval(case) is None:
-        return REASONS[2]
-    return REASONS[3] if _SECOND_INSTANCE.search(case.fact) else None
+    found = (
+        not case.charges,
+        len(case.charges) > 1,
+        not case.articles,
+        len(case.articles) > 1,
+        penalty_interval(case) is None,
+        _SECOND_INSTANCE.search(case.fact) is not None,
+    )
+    return next((reason for reason, holds in zip(REASONS, found, strict=True) if holds), None)
 
 
 def case_files(path: str | Path) -> list[Path]:
@@ -187,17 +189,18 @@ def _entry(record: Any, name: str, problem: Any) -> Any:
 
 
 def _names(meta: Any, name: str, problem: Any) -> tuple[str, ...]:
+    """Names, each once, in their order."""
     values = _entry(meta, name, problem)
     if isinstance(values, list) and all(isinstance(value, str) and value.strip() for value in values):
-        return tuple(value.strip() for value in values)
+        return tuple(dict.fromkeys(value.strip() for value in values))
     raise problem(f"{name} is {shown(values)}", allowed="a list of names")
 
 
 def _numbers(meta: Any, name: str, problem: Any) -> tuple[int, ...]:
-    """Whole numbers, also those that are written as text."""
+    """Whole numbers, also those that are written as text, each once, in their order."""
     values = _entry(meta, name, problem)
     if isinstance(values, list) and all(re.fullmatch(r"[0-9]{1,9}", str(value).strip()) for value in values):
-        return tuple(int(value) for value in values)
+        return tuple(dict.fromkeys(int(value) for value in values))
     raise problem(f"{name} is {shown(values)}", allowed="a list of whole numbers")
 
 

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -52,6 +53,10 @@ def contents(folder):
     return {item.name: item.read_bytes() for item in sorted(folder.iterdir()) if item.name != "manifest.json"} | {
         "manifest": json.loads((folder / "manifest.json").read_text())
     }
+
+
+def counted(some):
+    return Counter(one["meta"]["accusation"][0] for one in some)
 
 
 def test_every_filter_is_counted_and_classes_are_those_with_enough_cases(files, tmp_path):
@@ -163,6 +168,18 @@ def test_blocks_that_are_done_are_not_done_again(files, tmp_path, monkeypatch):
 def test_too_few_cases_are_an_error(files, tmp_path):
     with pytest.raises(DataError, match="fewer than two classes of article and charge have 1000 cases or more"):
         prepare_cases(request(files, tmp_path / "out", least_cases=1000))
+
+
+def test_every_class_that_stays_has_enough_cases_among_those_that_stay(files, tmp_path, cases, write, one_case):
+    # 292 is rare, so 斗殴 becomes rare, and with it 237, most of whose cases had rare charges from the start
+    odd = [one_case(f"罪{number}", 237, "被告人李某侮辱他人") for number in range(12)]
+    odd += [one_case("斗殴", 237, "被告人李某斗殴") for _ in range(5)]
+    odd += [one_case("斗殴", 292, "被告人李某聚众斗殴") for _ in range(9)]
+    path = write(tmp_path / "train.json", [*cases(100), *odd])
+    made = prepare_cases(request(files, tmp_path / "out", parts={"train": [path]}))
+    assert made["labels"]["article"] == ["133", "234", "264"]
+    assert made["labels"]["charge"] == sorted(counted(cases(100)), key=lambda name: -counted(cases(100))[name])
+    assert (made["summary"]["train"]["cases"], made["summary"]["train"]["rare class"]) == (100, len(odd))
 
 
 def test_blocks_without_a_case_and_blank_files_do_no_harm(files, tmp_path, cases, write, one_case):

@@ -46,7 +46,8 @@ class Request:
     Attributes:
         parts: for each of ``PARTS`` the files and folders of its cases; only train must be there.
         out: the folder to write.
-        least_cases: a class with fewer cases in train and valid together is dropped with its cases.
+        least_cases: a class with fewer cases in train and valid together is dropped with its cases, until each
+            that stays has so many.
         max_tokens: longer facts lose their ends.
         segmenter: the name of a segmenter.
         processes: that work at the same time.
@@ -326,16 +327,22 @@ class _Totals:
         self.pairs[part].update({(article, charge): cases for article, charge, cases in note["pairs"]})
 
     def kept(self, least: int) -> dict[str, list[str]]:
-        """The classes that stay: articles by number, charges by how often they occur, all intervals."""
-        articles, charges = Counter[str](), Counter[str]()
-        for (article, charge), cases in (self.pairs["train"] + self.pairs["valid"]).items():
-            articles[article] += cases
-            charges[charge] += cases
-        return {
-            "article": sorted((name for name, cases in articles.items() if cases >= least), key=int),
-            "charge": [name for name, cases in charges.most_common() if cases >= least],
-            "term": list(INTERVALS),
-        }
+        """The classes that stay: articles by number, charges by how often they occur, all intervals.
+
+        Cases that go with a rare charge can make their article rare, and so on: it is asked until all have enough.
+        """
+        pairs = self.pairs["train"] + self.pairs["valid"]
+        while True:
+            articles, charges = Counter[str](), Counter[str]()
+            for (article, charge), cases in pairs.items():
+                articles[article] += cases
+                charges[charge] += cases
+            rare = [pair for pair in pairs if min(articles[pair[0]], charges[pair[1]]) < least]
+            if not rare:
+                names = [name for name, _ in charges.most_common()]
+                return {"article": sorted(articles, key=int), "charge": names, "term": list(INTERVALS)}
+            for pair in rare:
+                del pairs[pair]
 
     def check_left(
         self, files: Mapping[str, Sequence[Path]], classes: Mapping[str, Sequence[str]] | None = None

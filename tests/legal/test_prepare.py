@@ -7,12 +7,14 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from itertools import chain
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from infocal.cli import main
+from infocal.cli.prepare import by_name
 from infocal.cli.prepare import cail as verb
 from infocal.data.encoded import EncodedFolder, is_encoded
 from infocal.errors import DataError, SettingsError
@@ -321,3 +323,19 @@ def test_nothing_to_prepare_is_a_usage_error(files, tmp_path):
     assert result.exit_code == 3
     assert "no file has train in its name; there are 'cases.json'" in result.stderr
     assert "this is a folder; allowed: a file" in run("train", files, "--out", tmp_path / "m").stderr
+
+
+def test_files_go_to_parts_by_whole_words_of_their_names(tmp_path):
+    names = {
+        "train": ["data_train.json", "first_stage_train.json.gz", "latest_train.json", "train2.json"],
+        "valid": ["CAIL2018_valid.json", "cail-dev.json", "validation.json"],
+        "test": ["Final-Test.jsonl"],
+    }
+    for name in [*chain(*names.values()), "contest.json", "devices.json"]:
+        (tmp_path / name).touch()
+    assert {part: sorted(file.name for file in some) for part, some in by_name(tmp_path).items()} == {
+        part: sorted(some) for part, some in names.items()
+    }
+    (tmp_path / "train_and_test.json").touch()
+    with pytest.raises(DataError, match=r"train_and_test\.json: the file's name fits several parts: train, test"):
+        by_name(tmp_path)

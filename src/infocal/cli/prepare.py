@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,8 @@ from infocal.cli.output import Voice
 
 __all__ = ["Bar", "by_name", "least_cases", "prepare"]
 
-NAMES = {"train": ("train",), "valid": ("valid", "dev"), "test": ("test",)}
-"""What stands in the names of the files of each part."""
+NAMES = {"train": ("train", "training"), "valid": ("valid", "validation", "dev"), "test": ("test", "testing")}
+"""Words of which one stands in the names of the files of each part."""
 
 
 least_cases = click.option(
@@ -40,7 +41,10 @@ def prepare() -> None:
     ),
 )
 @click.option(
-    "--data", type=FILE, metavar="DIR", help="Folder whose files have train, valid or dev, test in their names."
+    "--data",
+    type=FILE,
+    metavar="DIR",
+    help="Folder whose files have the word train, valid or dev, or test in their names.",
 )
 @click.option(
     "--train", type=FILE, multiple=True, metavar="PATH", help="File or folder of training cases; repeatable."
@@ -90,20 +94,32 @@ def cail(
 
 
 def by_name(folder: Path, *, otherwise: str = "") -> dict[str, tuple[Path, ...]]:
-    """The files of each part, by their names; ``otherwise`` says what else than a train file is allowed."""
+    """The files of each part, by the words of their names; ``otherwise`` says what else is allowed.
+
+    Raises:
+        DataError: a name fits two parts, or none fits train.
+    """
     from infocal.data.cail import case_files
     from infocal.errors import DataError
     from infocal.text.sources import shown_list
 
     files = case_files(folder)
-    parts = {
-        part: tuple(file for file in files if any(name in file.name.lower() for name in names))
-        for part, names in NAMES.items()
-    }
+    fitting = {file: _parts_of(file.name) for file in files}
+    for file, several in fitting.items():
+        if len(several) > 1:
+            found = f"the file's name fits several parts: {', '.join(several)}"
+            raise DataError(found, allowed=f"one of these words{otherwise}", source=str(file))
+    parts = {part: tuple(file for file in files if part in fitting[file]) for part in NAMES}
     if not parts["train"]:
         found = f"no file has train in its name; there are {shown_list([file.name for file in files])}"
         raise DataError(found, allowed=f"such a file{otherwise}", source=str(folder))
     return parts
+
+
+def _parts_of(name: str) -> list[str]:
+    """The parts that a file's name speaks of, by its whole words: those between other characters than letters."""
+    words = set(re.findall("[a-z]+", name.lower()))
+    return [part for part, known in NAMES.items() if words.intersection(known)]
 
 
 class Bar:

@@ -136,6 +136,68 @@ def test_a_folder_of_the_users_own_is_left_alone(files, tmp_path):
     assert (tmp_path / "mine.txt").exists()
 
 
+@pytest.mark.parametrize("name", ["mine.txt", "work/mine.txt", "test.json"])
+def test_overwrite_never_throws_away_what_prepare_did_not_write(files, tmp_path, name):
+    out = tmp_path / "out"
+    prepare_cases(request(files, out))
+    (out / "work").mkdir()
+    (out / name).write_text("mine")
+    with pytest.raises(SettingsError, match=f"did not write.*{name}.*name a new or empty folder"):
+        prepare_cases(request(files, out, least_cases=5, overwrite=True))
+    assert (out / name).read_text() == "mine"
+    assert is_encoded(out)
+
+
+def test_a_manifest_of_something_else_is_not_ours(files, tmp_path):
+    (tmp_path / "manifest.json").write_text('{"format": 1, "kind": "music"}')
+    with pytest.raises(SettingsError, match="did not write"):
+        prepare_cases(request(files, tmp_path, overwrite=True))
+    assert (tmp_path / "manifest.json").exists()
+
+
+def test_the_old_corpus_stays_until_the_new_one_is_complete(files, tmp_path, write, cases):
+    out = tmp_path / "out"
+    prepare_cases(request(files, out))
+    before = contents(out)
+    bad = write(tmp_path / "train.json", cases(100))
+    bad.write_bytes(bad.read_bytes() + b"{broken\n")
+    other = {"parts": {"train": [bad], "valid": [files / "valid.json"]}, "overwrite": True}
+    with pytest.raises(DataError, match="line 101"):
+        prepare_cases(request(files, out, **other))
+    assert {name: content for name, content in before.items() if name != "manifest"}.items() <= {
+        item.name: item.read_bytes() for item in out.iterdir() if item.is_file()
+    }.items()
+    assert len(EncodedFolder.open(out).part("train", "charge")) == 150
+    write(bad, cases(60))
+    prepare_cases(request(files, out, **other))
+    prepare_cases(request(files, tmp_path / "whole", **other))
+    assert contents(out) == contents(tmp_path / "whole")  # the vocabulary too is the new one
+    assert sorted(item.name for item in out.iterdir()) == [
+        "manifest.json",
+        "train-00000.arrow",
+        "train-00001.arrow",
+        "valid-00000.arrow",
+        "vocabulary.json",
+    ]
+
+
+def test_what_a_kill_at_the_very_start_leaves_is_gone_on_with(files, tmp_path):
+    (tmp_path / "out" / "work").mkdir(parents=True)
+    assert prepare_cases(request(files, tmp_path / "out"))["summary"]["train"]["cases"] == 150
+
+
+def test_a_damaged_plan_is_said_and_can_be_replaced(files, tmp_path):
+    work = tmp_path / "out" / "work"
+    work.mkdir(parents=True)
+    (work / "plan.json").write_text('{"form')
+    with pytest.raises(
+        DataError, match=r"plan\.json: what an earlier call was preparing cannot be read.*--overwrite"
+    ):
+        prepare_cases(request(files, tmp_path / "out"))
+    prepare_cases(request(files, tmp_path / "out", overwrite=True))
+    assert is_encoded(tmp_path / "out")
+
+
 def test_an_error_names_the_line_and_nothing_done_is_lost(files, tmp_path, monkeypatch, write, cases):
     path = write(tmp_path / "train.json", cases(100))
     path.write_bytes(path.read_bytes() + b"{broken\n")

@@ -1,12 +1,14 @@
 """Cases of CAIL2018 to an encoded corpus, once: read, sifted, segmented, encoded; in several processes, resumable.
 
 Lines go to processes in blocks; each writes a first shard. When all cases were seen, the words and classes that
-stay are known, and the first shards become final ones. Whatever was written before a kill is not done again.
+stay are known, and the first shards become final ones. Whatever was written before a kill is not done again. What
+stood in the corpus's folder goes only when the new corpus is complete.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import time
 from collections import Counter, deque
@@ -25,15 +27,19 @@ from infocal.errors import DataError, SettingsError
 from infocal.files import clear_leftovers, write_text
 from infocal.legal.shards import PAIR, Block, Outcome, encode_block, finish_shard
 from infocal.text.segmentation import segmenter_named
-from infocal.text.sources import open_bytes
+from infocal.text.sources import open_bytes, shown_list
 from infocal.text.vocabulary import Vocabulary
 
 __all__ = ["LEAST_CASES", "PARTS", "Request", "prepare_cases"]
 
 PARTS = ("train", "valid", "test")
+KIND = "cail"
 LEAST_CASES = 100
 BLOCK_LINES = 4000
-WORK, PLAN = "work", "plan.json"
+WORK, PLAN, FINAL = "work", "plan.json", "final"
+_PART = f"({'|'.join(PARTS)})"
+_OURS = re.compile(rf"\.?({MANIFEST}|{VOCABULARY}|{_PART}-[0-9]+\.arrow)(\.[0-9]+\.partial)?|{WORK}")
+_OURS_AT_WORK = re.compile(rf"\.?({PLAN}|{_PART}-[0-9]+-[0-9]+\.arrow)(\.[0-9]+\.partial)?|{FINAL}")
 
 Progress = Callable[[str, int, float], None]
 Result = TypeVar("Result")
@@ -52,7 +58,7 @@ class Request:
         segmenter: the name of a segmenter.
         processes: that work at the same time.
         skip_bad: whether lines that cannot be used are left out and counted.
-        overwrite: whether what stands in ``out`` of another preparation is thrown away.
+        overwrite: whether another preparation in ``out`` is replaced, once this one is complete.
     """
 
     parts: Mapping[str, Sequence[Path]]
@@ -92,9 +98,9 @@ def prepare_cases(request: Request, *, progress: Progress = lambda stage, rows, 
     work = _start(request, plan)
     with _Processes(request.processes) as processes:
         shards = _encode(request, files, work, processes, progress)
-        manifest = _finish(request, files, shards, processes, progress)
-    write_text(request.out / MANIFEST, json.dumps({**manifest, "plan": plan}, ensure_ascii=False, indent=1))
-    shutil.rmtree(work)
+        manifest = _finish(request, files, shards, work / FINAL, processes, progress)
+    write_text(work / FINAL / MANIFEST, json.dumps({**manifest, "plan": plan}, ensure_ascii=False, indent=1))
+    _publish(request.out)
     return manifest
 
 
@@ -126,29 +132,72 @@ def _finished(out: Path, plan: Mapping[str, Any]) -> dict[str, Any] | None:
 def _start(request: Request, plan: Mapping[str, Any]) -> Path:
     """The folder for first shards, with those of an earlier call of the same plan."""
     out, work = request.out, request.out / WORK
-    known = work / PLAN
-    if not (known.is_file() and json.loads(known.read_text(encoding="utf-8")) == plan):
-        if out.exists() and (not out.is_dir() or any(out.iterdir())):
-            _make_room(request)
-        work.mkdir(parents=True, exist_ok=True)
-        write_text(known, json.dumps(plan, ensure_ascii=False))
+    _check_ours(out)
+    known = _known_plan(request) if work.is_dir() and any(work.iterdir()) else plan
+    if not request.overwrite and (known != plan or (out / MANIFEST).is_file()):
+        raise SettingsError(
+            f"{out} holds another preparation (other files or settings); use --overwrite to replace it, or name "
+            "another folder with --out"
+        )
+    if known != plan:
+        shutil.rmtree(work)
+    work.mkdir(parents=True, exist_ok=True)
+    write_text(work / PLAN, json.dumps(plan, ensure_ascii=False))
     for folder in (out, work):
         clear_leftovers(folder)
     return work
 
 
-def _make_room(request: Request) -> None:
-    out = request.out
-    ours = out.is_dir() and ((out / MANIFEST).is_file() or (out / WORK / PLAN).is_file())
-    if not ours:
-        raise SettingsError(f"{out} holds what `infocal prepare` did not write; name a new or empty folder")
-    if not request.overwrite:
+def _known_plan(request: Request) -> Any:
+    """What was being prepared; None if that is not known and may be thrown away."""
+    path = request.out / WORK / PLAN
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        if request.overwrite:
+            return None
+        found = f"what an earlier call was preparing cannot be read ({error})"
+        raise DataError(found, allowed="--overwrite, which begins anew", source=str(path)) from None
+
+
+def _check_ours(out: Path) -> None:
+    """Refuse a folder with anything in it that this module did not write: it is never thrown away."""
+    work = out / WORK
+    if out.exists() and not out.is_dir():
+        raise SettingsError(f"{out} is a file; name a new or empty folder")
+    names = [item.name for item in out.iterdir()] if out.is_dir() else []
+    foreign = [name for name in names if not _OURS.fullmatch(name)]
+    if work.is_dir():
+        foreign += [f"{WORK}/{item.name}" for item in work.iterdir() if not _OURS_AT_WORK.fullmatch(item.name)]
+    elif names and not foreign and not _is_manifest(out / MANIFEST):
+        foreign = names
+    if (out / MANIFEST).exists() and not _is_manifest(out / MANIFEST):
+        foreign.append(MANIFEST)
+    if foreign:
+        which = shown_list(sorted(set(foreign)))
         raise SettingsError(
-            f"{out} holds another preparation (other files or settings); use --overwrite to replace it, or name "
-            "another folder with --out"
+            f"{out} holds what `infocal prepare` did not write, or what is damaged ({which}); "
+            "name a new or empty folder"
         )
+
+
+def _is_manifest(path: Path) -> bool:
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(record, dict) and record.get("kind") == KIND and type(record.get("format")) is int
+
+
+def _publish(out: Path) -> None:
+    """Put the finished corpus in the place of the old one; a manifest stands only beside a whole corpus."""
+    (out / MANIFEST).unlink(missing_ok=True)
     for item in out.iterdir():
-        shutil.rmtree(item) if item.is_dir() else item.unlink()
+        if item.name != WORK and _OURS.fullmatch(item.name):
+            item.unlink()
+    for item in sorted((out / WORK / FINAL).iterdir(), key=lambda item: item.name == MANIFEST):
+        item.replace(out / item.name)
+    shutil.rmtree(out / WORK)
 
 
 class _Processes:
@@ -236,10 +285,12 @@ def _finish(
     request: Request,
     files: Mapping[str, Sequence[Path]],
     shards: Mapping[str, Sequence[Path]],
+    final: Path,
     processes: _Processes,
     progress: Progress,
 ) -> dict[str, Any]:
     """Final shards, the vocabulary, and all that the manifest says."""
+    shutil.rmtree(final, ignore_errors=True)
     totals = _Totals.of(shards)
     totals.check_left(files)
     classes = totals.kept(request.least_cases)
@@ -257,12 +308,12 @@ def _finish(
         max_words=text.max_words,
         unknown_buckets=text.unknown_buckets,
     )
-    write_text(request.out / VOCABULARY, json.dumps(vocabulary.to_json(), ensure_ascii=False))
+    write_text(final / VOCABULARY, json.dumps(vocabulary.to_json(), ensure_ascii=False))
     numbers = {name: {value: place for place, value in enumerate(values)} for name, values in classes.items()}
-    parts = _final_shards(request, shards, numbers, processes, progress)
+    parts = _final_shards(final, shards, numbers, processes, progress)
     return {
         "format": FORMAT,
-        "kind": "cail",
+        "kind": KIND,
         "segmenter": request.segmenter,
         "max_tokens": request.max_tokens,
         "least_cases": request.least_cases,
@@ -274,7 +325,7 @@ def _finish(
 
 
 def _final_shards(
-    request: Request,
+    final: Path,
     shards: Mapping[str, Sequence[Path]],
     numbers: Mapping[str, Mapping[str, int]],
     processes: _Processes,
@@ -282,8 +333,7 @@ def _final_shards(
 ) -> dict[str, Any]:
     order = [(part, place, first) for part, some in shards.items() for place, first in enumerate(some)]
     jobs = (
-        (first, request.out / f"{part}-{place:05d}.arrow", request.out / VOCABULARY, numbers)
-        for part, place, first in order
+        (first, final / f"{part}-{place:05d}.arrow", final / VOCABULARY, numbers) for part, place, first in order
     )
     parts: dict[str, Any] = {part: {"shards": [], "cut": 0, "rare": 0} for part, some in shards.items() if some}
     began, rows = time.monotonic(), 0

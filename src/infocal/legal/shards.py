@@ -10,7 +10,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -114,9 +114,9 @@ def _arguments(error: DataError) -> dict[str, Any]:
     return {"found": error.found, "allowed": error.allowed, "source": error.source, "line": error.line}
 
 
-@cache
-def _vocabulary(path: Path) -> Vocabulary:
-    """Read once in each process."""
+@lru_cache(maxsize=1)
+def _vocabulary(path: Path, written: int) -> Vocabulary:
+    """Read once in each process, and again if another was written since."""
     return Vocabulary.from_json(json.loads(path.read_text(encoding="utf-8")))
 
 
@@ -142,7 +142,7 @@ def finish_shard(
     }
     kept = np.flatnonzero(np.all([values >= 0 for values in numbers.values()], axis=0))
     offsets = batch.column("ids").offsets.to_numpy().astype(np.int64)
-    table = np.array(_vocabulary(vocabulary).ids(note["words"]), dtype=np.int32)
+    table = np.array(_vocabulary(vocabulary, vocabulary.stat().st_mtime_ns).ids(note["words"]), dtype=np.int32)
     ids = table[batch.column("ids").values.to_numpy()[flat_positions(offsets, kept)]] if len(kept) else table[:0]
     starts = np.concatenate([[0], np.cumsum(np.diff(offsets)[kept])]).astype(np.int64)
     columns = {"line": batch.column("line").to_numpy()[kept], **{n: v[kept] for n, v in numbers.items()}}

@@ -123,6 +123,20 @@ def test_encodings_plain_or_packed(tmp_path, encoding, packed):
     assert encoding_of(path) == ("gb18030" if encoding == "gb18030" else "utf-8")
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "gb18030"])
+def test_a_bad_byte_is_an_error_of_its_line(tmp_path, encoding):
+    path = tmp_path / "a.json"
+    lines = [f"{line(fact)}\n".encode(encoding) for fact in ("李某窃得手机一部", "王某打人", "张某醉酒驾车")]
+    lines[0] = lines[0].replace("手机".encode(encoding.removesuffix("-sig")), b"\xff")
+    path.write_bytes(b"".join(lines))
+    name = "GB18030" if encoding == "gb18030" else "UTF-8"
+    with pytest.raises(DataError, match=rf"a\.json, line 1: byte 0xff at position \d+ is not {name}"):
+        list(read_cases(path, bad_rows=BadRows()))
+    bad_rows = BadRows(skip=True)
+    assert [case.fact for case in read_cases(path, bad_rows=bad_rows)] == ["王某打人", "张某醉酒驾车"]
+    assert bad_rows.count == 1
+
+
 def test_neither_encoding(tmp_path):
     path = tmp_path / "a.json"
     path.write_bytes(b"\xff\xff\xff\n")
@@ -138,7 +152,7 @@ def test_a_folder_means_its_files_of_cases(tmp_path):
         case_files(tmp_path / "none")
     with pytest.raises(DataError, match="no file of cases"):
         case_files(tmp_path)
-    for name in ("b.json.gz", "a.json", "notes.md"):
+    for name in ("b.json.gz", "a.json", "notes.md", "._a.json", ".train.json"):
         (tmp_path / name).touch()
     assert [file.name for file in case_files(tmp_path)] == ["a.json", "b.json.gz"]
     assert case_files(tmp_path / "a.json") == [tmp_path / "a.json"]

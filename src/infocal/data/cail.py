@@ -96,6 +96,8 @@ def why_dropped(case: Case) -> str | None:
 def case_files(path: str | Path) -> list[Path]:
     """The files of cases that a path means: itself, or all files of a folder that look like cases, by name.
 
+    Files whose names begin with a dot are left alone.
+
     Raises:
         DataError: there is no such file or folder, or the folder has no file of cases.
     """
@@ -104,34 +106,39 @@ def case_files(path: str | Path) -> list[Path]:
         if not path.exists():
             raise DataError("there is no such file or folder", allowed="files of cases", source=str(path))
         return [path]
-    found = sorted(
-        item
-        for item in path.iterdir()
-        if item.is_file() and item.name.lower().removesuffix(".gz").endswith(_SUFFIXES)
-    )
+    found = sorted(item for item in path.iterdir() if item.is_file() and _looks_like_cases(item.name.lower()))
     if not found:
         allowed = f"files that end in {', '.join(_SUFFIXES)}, each also with .gz"
         raise DataError("the folder has no file of cases", allowed=allowed, source=str(path))
     return found
 
 
+def _looks_like_cases(name: str) -> bool:
+    return not name.startswith(".") and name.removesuffix(".gz").endswith(_SUFFIXES)
+
+
 def encoding_of(path: str | Path) -> str:
-    """Whether a file is UTF-8 or GB18030, by its first lines.
+    """Whether a file is UTF-8 or GB18030: what most of its first lines are; a line that is not is a bad line.
 
     Raises:
-        DataError: it is neither.
+        DataError: none of them is either.
     """
     with open_bytes(path) as stream:
         lines = list(islice(stream, _LINES_TO_TELL_THE_ENCODING))
     if lines and lines[0].startswith(_MARKS[1:]):
         raise DataError("the file looks like UTF-16", allowed="UTF-8 or GB18030", source=str(path), line=1)
-    for encoding in _ENCODINGS:
-        try:
-            b"".join(lines).decode(encoding)
-        except UnicodeDecodeError:
-            continue
-        return encoding
-    raise DataError("the file is neither UTF-8 nor GB18030", allowed="one of these", source=str(path))
+    decoded = {encoding: sum(_is(encoding, line) for line in lines) for encoding in _ENCODINGS}
+    if lines and not any(decoded.values()):
+        raise DataError("the file is neither UTF-8 nor GB18030", allowed="one of these", source=str(path))
+    return max(_ENCODINGS, key=lambda encoding: decoded[encoding])  # UTF-8 if both are as good
+
+
+def _is(encoding: str, line: bytes) -> bool:
+    try:
+        line.decode(encoding)
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def read_cases(path: str | Path, *, bad_rows: BadRows) -> Iterator[Case]:
@@ -162,7 +169,7 @@ def parse_case(raw: bytes, line: int, *, encoding: str, source: str) -> Case:
     try:
         record = json.loads(raw.removeprefix(_MARKS[0]).decode(encoding))
     except UnicodeDecodeError as error:
-        found = f"byte 0x{raw[error.start]:02x} at position {error.start} is not {encoding.upper()}"
+        found = f"byte 0x{error.object[error.start]:02x} at position {error.start} is not {encoding.upper()}"
         raise problem(found, allowed="one encoding in the whole file") from None
     except (ValueError, RecursionError) as error:
         raise problem(f"the line is not JSON ({error})", allowed="one JSON object a line") from None

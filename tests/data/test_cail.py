@@ -100,6 +100,11 @@ def test_what_is_left_out(text, reason):
         (line(accusation=[""]), "accusation is"),
         (line(relevant_articles=[2.5]), r"relevant_articles is \[2.5\]"),
         (line(term_of_imprisonment={"imprisonment": -1}), "imprisonment is -1"),
+        (
+            '{"fact": "\\ud800", "meta": {}}',
+            r"the text holds the lone surrogate U\+D800 at 0; allowed: valid Unicode",
+        ),
+        (line().replace("盗窃", "盗\\udfff"), r"the text holds the lone surrogate U\+DFFF at 1"),
         (line(term_of_imprisonment=3), "stands where an object with 'imprisonment' should"),
     ],
 )

@@ -15,6 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from infocal.data.readers import checked_text
 from infocal.data.records import BadRows
 from infocal.errors import DataError
 from infocal.text.sources import open_bytes, shown
@@ -176,6 +177,7 @@ def parse_case(raw: bytes, line: int, *, encoding: str, source: str) -> Case:
     fact, meta = _entry(record, "fact", problem), _entry(record, "meta", problem)
     if not isinstance(fact, str) or not fact.strip():
         raise problem(f"the fact is {shown(fact)}", allowed="a text with words")
+    checked_text(fact, problem)
     term = _entry(meta, "term_of_imprisonment", problem)
     return Case(
         fact=fact,
@@ -199,7 +201,7 @@ def _names(meta: Any, name: str, problem: Any) -> tuple[str, ...]:
     """Names, each once, in their order."""
     values = _entry(meta, name, problem)
     if isinstance(values, list) and all(isinstance(value, str) and value.strip() for value in values):
-        return tuple(dict.fromkeys(value.strip() for value in values))
+        return tuple(dict.fromkeys(checked_text(value.strip(), problem) for value in values))
     raise problem(f"{name} is {shown(values)}", allowed="a list of names")
 
 

@@ -38,6 +38,7 @@ def test_a_case_of_the_layout():
     grave = parsed(line(term_of_imprisonment={**TERM, "imprisonment": None, "death_penalty": True}))
     assert grave.gravest
     assert grave.months is None
+    assert not parsed(line(term_of_imprisonment={"imprisonment": 6, "death_penalty": None})).gravest
     assert parsed(line(relevant_articles=["264", 133])).articles == (264, 133)
 
 
@@ -105,6 +106,14 @@ def test_what_is_left_out(text, reason):
             r"the text holds the lone surrogate U\+D800 at 0; allowed: valid Unicode",
         ),
         (line().replace("盗窃", "盗\\udfff"), r"the text holds the lone surrogate U\+DFFF at 1"),
+        (
+            line(term_of_imprisonment={**TERM, "death_penalty": "false"}),
+            "death_penalty is 'false'; allowed: true, fal",
+        ),
+        (
+            line(term_of_imprisonment={**TERM, "life_imprisonment": 0}),
+            "life_imprisonment is 0; allowed: true, false",
+        ),
         (line(term_of_imprisonment=3), "stands where an object with 'imprisonment' should"),
     ],
 )

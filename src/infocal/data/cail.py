@@ -184,7 +184,7 @@ def parse_case(raw: bytes, line: int, *, encoding: str, source: str) -> Case:
         charges=_names(meta, "accusation", problem),
         articles=_numbers(meta, "relevant_articles", problem),
         months=_months(_entry(term, "imprisonment", problem), problem),
-        gravest=bool(term.get("death_penalty")) or bool(term.get("life_imprisonment")),
+        gravest=_flag(term, "death_penalty", problem) | _flag(term, "life_imprisonment", problem),
         line=line,
     )
 
@@ -217,3 +217,10 @@ def _months(value: Any, problem: Any) -> int | None:
     if value is None or (type(value) is int and value >= 0):
         return value
     raise problem(f"imprisonment is {shown(value)}", allowed="months, 0 or more; null where none is stated")
+
+
+def _flag(term: dict[str, Any], name: str, problem: Any) -> bool:
+    value = term.get(name)
+    if value is None or isinstance(value, bool):
+        return bool(value)
+    raise problem(f"{name} is {shown(value)}", allowed="true, false, null or absent")

@@ -17,7 +17,7 @@ from infocal.cli import main
 from infocal.cli.prepare import by_name
 from infocal.cli.prepare import cail as verb
 from infocal.data.encoded import EncodedFolder, is_encoded
-from infocal.errors import DataError, SettingsError
+from infocal.errors import DataError, InfocalError, SettingsError
 from infocal.legal import prepare
 from infocal.legal.prepare import Request, prepare_cases
 from infocal.text.segmentation import chinese
@@ -314,6 +314,21 @@ def test_kill_minus_nine_then_the_same_command_gives_the_same_folder(tmp_path, c
     for out in ("killed", "whole"):
         assert start(tmp_path / out).wait(timeout=120) == 0
     assert contents(tmp_path / "killed") == contents(tmp_path / "whole")
+
+
+def test_a_process_that_is_killed_is_said_with_what_to_do(files, tmp_path):
+    with (
+        prepare._Processes(2) as processes,
+        pytest.raises(
+            InfocalError, match=r"one of 2 processes was ended.*same command goes on.*fewer --processes"
+        ),
+    ):
+        list(processes.map(os._exit, [(9,)]))
+
+
+def test_an_interrupt_leaves_other_processes_to_the_first():
+    with prepare._Processes(2) as processes:
+        assert list(processes.map(signal.getsignal, [(signal.SIGINT,)] * 3)) == [signal.SIG_IGN] * 3
 
 
 TINY = {

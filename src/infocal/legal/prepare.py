@@ -10,10 +10,12 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import signal
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass, field
 from itertools import count, islice
 from multiprocessing import get_context
@@ -23,7 +25,7 @@ from typing import Any, TypeVar
 from infocal.config import load_settings
 from infocal.data.cail import INTERVALS, REASONS, case_files, encoding_of
 from infocal.data.encoded import FORMAT, MANIFEST, VOCABULARY, read_shard
-from infocal.errors import DataError, SettingsError
+from infocal.errors import DataError, InfocalError, SettingsError
 from infocal.files import clear_leftovers, write_text
 from infocal.legal.shards import PAIR, Block, Outcome, encode_block, finish_shard
 from infocal.text.segmentation import segmenter_named
@@ -205,7 +207,14 @@ class _Processes:
 
     def __init__(self, count: int) -> None:
         self._count = count
-        self._pool = ProcessPoolExecutor(count, mp_context=get_context("spawn")) if count > 1 else None
+        self._pool: ProcessPoolExecutor | None = None
+        if count > 1:
+            self._pool = ProcessPoolExecutor(
+                count,
+                mp_context=get_context("spawn"),
+                initializer=signal.signal,  # an interrupt is this process's affair
+                initargs=(signal.SIGINT, signal.SIG_IGN),
+            )
 
     def __enter__(self) -> _Processes:
         return self
@@ -215,18 +224,27 @@ class _Processes:
             self._pool.shutdown(wait=True, cancel_futures=True)
 
     def map(self, work: Callable[..., Result], jobs: Iterable[tuple[Any, ...]]) -> Iterator[Result]:
-        """``work(*job)`` for each job; no more jobs are made than can be worked on soon."""
+        """``work(*job)`` for each job; no more jobs are made than can be worked on soon.
+
+        Raises:
+            InfocalError: a process was ended from outside.
+        """
         if self._pool is None:
-            for job in jobs:
-                yield work(*job)
+            yield from (work(*job) for job in jobs)
             return
         waiting: deque[Future[Result]] = deque()
-        for job in jobs:
-            waiting.append(self._pool.submit(work, *job))
-            if len(waiting) > 2 * self._count:
+        try:
+            for job in jobs:
+                waiting.append(self._pool.submit(work, *job))
+                if len(waiting) > 2 * self._count:
+                    yield waiting.popleft().result()
+            while waiting:
                 yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
+        except BrokenProcessPool:
+            raise InfocalError(
+                f"one of {self._count} processes was ended from outside, perhaps because memory ran out; the same "
+                "command goes on where this one stopped, and fewer --processes need less memory"
+            ) from None
 
 
 def _encode(

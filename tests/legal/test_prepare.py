@@ -8,6 +8,7 @@ import sys
 import time
 from collections import Counter
 from itertools import chain
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -129,6 +130,13 @@ def test_a_second_call_does_nothing_and_another_plan_is_refused(files, tmp_path)
     assert prepare_cases(request(files, out, least_cases=1, overwrite=True))["labels"]["charge"][-1] == "抢劫"
 
 
+def test_what_other_rules_made_is_not_the_same(files, tmp_path, monkeypatch):
+    prepare_cases(request(files, tmp_path / "out"))
+    monkeypatch.setattr(prepare, "RULES", prepare.RULES + 1)
+    with pytest.raises(SettingsError, match="another preparation"):
+        prepare_cases(request(files, tmp_path / "out"))
+
+
 def test_a_folder_of_the_users_own_is_left_alone(files, tmp_path):
     (tmp_path / "mine.txt").touch()
     with pytest.raises(SettingsError, match="did not write"):
@@ -203,13 +211,30 @@ def test_an_error_names_the_line_and_nothing_done_is_lost(files, tmp_path, monke
     path.write_bytes(path.read_bytes() + b"{broken\n")
     parts = {"train": [path], "valid": [files / "valid.json"]}
     out = tmp_path / "out"
-    with pytest.raises(DataError, match=r"train\.json, line 101: the line is not JSON"):
+    with pytest.raises(DataError, match=r"train\.json, line 101: the line is not JSON.*or --skip-bad"):
         prepare_cases(request(files, out, parts=parts))
     assert len(list((out / "work").glob("train-*.arrow"))) == 2
     assert not is_encoded(out)
-    done = prepare_cases(request(files, out, parts=parts, skip_bad=True, overwrite=True))
+    before = {item.name: item.stat().st_mtime_ns for item in (out / "work").glob("train-*.arrow")}
+    with monkeypatch.context() as patch:
+        patch.setattr(prepare, "_publish", lambda folder: None)
+        prepare_cases(request(files, out, parts=parts, skip_bad=True))
+    assert before.items() <= {item.name: item.stat().st_mtime_ns for item in (out / "work").iterdir()}.items()
+    with pytest.raises(SettingsError, match="another preparation"):  # lines were left out
+        prepare_cases(request(files, out, parts=parts))
+    done = prepare_cases(request(files, out, parts=parts, skip_bad=True))
     assert done["summary"]["train"]["not readable"] == 1
     assert "line 101" in done["not readable"][0]
+
+
+def test_the_same_files_by_another_path_are_the_same(files, tmp_path, monkeypatch):
+    out = tmp_path / "out"
+    first = prepare_cases(request(files, out))
+    assert str(files) not in (out / "manifest.json").read_text()
+    monkeypatch.chdir(files)
+    assert prepare_cases(request(Path(), out, skip_bad=True)) == first
+    (tmp_path / "linked").symlink_to(files)
+    assert prepare_cases(request(tmp_path / "linked", out)) == first
 
 
 def test_blocks_that_are_done_are_not_done_again(files, tmp_path, monkeypatch):

@@ -36,6 +36,8 @@ __all__ = ["LEAST_CASES", "PARTS", "Request", "prepare_cases"]
 
 PARTS = ("train", "valid", "test")
 KIND = "cail"
+RULES = 2
+"""Raised when cases are sifted in another way, so that what older rules made is not taken for the same."""
 LEAST_CASES = 100
 BLOCK_LINES = 4000
 WORK, PLAN, FINAL = "work", "plan.json", "final"
@@ -107,14 +109,19 @@ def prepare_cases(request: Request, *, progress: Progress = lambda stage, rows, 
 
 
 def _plan(request: Request, files: Mapping[str, Sequence[Path]]) -> dict[str, Any]:
-    """What must be the same for a preparation to be gone on with."""
+    """What must be the same for a preparation to be gone on with; of files their name, size and time."""
     chosen = {name: value for name, value in asdict(request).items() if name not in _NOT_PLANNED}
     sources = {
-        part: [[str(file), file.stat().st_size, file.stat().st_mtime_ns] for file in some]
+        part: [[file.resolve().name, file.stat().st_size, file.stat().st_mtime_ns] for file in some]
         for part, some in files.items()
     }
-    plan: dict[str, Any] = json.loads(json.dumps({"format": FORMAT, **chosen, "sources": sources}))
+    plan: dict[str, Any] = json.loads(json.dumps({"format": FORMAT, "rules": RULES, **chosen, "sources": sources}))
     return plan
+
+
+def _serves(known: Any, plan: Mapping[str, Any]) -> bool:
+    """Whether what was made under a plan serves another: what was read strictly serves with --skip-bad too."""
+    return bool(known == plan or known == {**plan, "skip_bad": False})
 
 
 _NOT_PLANNED = ("parts", "out", "processes", "overwrite")
@@ -128,20 +135,20 @@ def _finished(out: Path, plan: Mapping[str, Any]) -> dict[str, Any] | None:
         manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except ValueError:
         return None
-    return manifest if manifest.pop("plan", None) == plan else None
+    return manifest if _serves(manifest.pop("plan", None), plan) else None
 
 
 def _start(request: Request, plan: Mapping[str, Any]) -> Path:
     """The folder for first shards, with those of an earlier call of the same plan."""
     out, work = request.out, request.out / WORK
     _check_ours(out)
-    known = _known_plan(request) if work.is_dir() and any(work.iterdir()) else plan
-    if not request.overwrite and (known != plan or (out / MANIFEST).is_file()):
+    serves = _serves(_known_plan(request), plan) if work.is_dir() and any(work.iterdir()) else True
+    if not request.overwrite and (not serves or (out / MANIFEST).is_file()):
         raise SettingsError(
             f"{out} holds another preparation (other files or settings); use --overwrite to replace it, or name "
             "another folder with --out"
         )
-    if known != plan:
+    if not serves:
         shutil.rmtree(work)
     work.mkdir(parents=True, exist_ok=True)
     write_text(work / PLAN, json.dumps(plan, ensure_ascii=False))
@@ -267,7 +274,7 @@ def _encode(
     began, rows = time.monotonic(), 0
     for outcome in processes.map(_encode_once, jobs()):
         if outcome.error is not None:
-            raise DataError(**outcome.error)
+            raise DataError(**{**outcome.error, "allowed": f"{outcome.error['allowed']}; or --skip-bad"})
         rows += outcome.rows
         progress("encode", rows, time.monotonic() - began)
     return shards

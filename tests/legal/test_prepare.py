@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -354,6 +355,74 @@ def test_a_process_that_is_killed_is_said_with_what_to_do(files, tmp_path):
 def test_an_interrupt_leaves_other_processes_to_the_first():
     with prepare._Processes(2) as processes:
         assert list(processes.map(signal.getsignal, [(signal.SIGINT,)] * 3)) == [signal.SIG_IGN] * 3
+
+
+def edit(path, **changes):
+    record = json.loads(path.read_text()) | changes
+    path.write_text(json.dumps({name: value for name, value in record.items() if value is not None}))
+
+
+def flip(path):
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    ("damage", "file", "why"),
+    [
+        (lambda out: edit(out / "manifest.json", labels=None), "manifest", "labels: Field required"),
+        (lambda out: edit(out / "manifest.json", parts=[1]), "manifest", "parts: "),
+        (lambda out: edit(out / "manifest.json", max_tokens=None), "manifest", "max_tokens: "),
+        (lambda out: edit(out / "vocabulary.json", words=["一"]), "vocabulary", "its checksum"),
+        (lambda out: (out / "vocabulary.json").unlink(), "vocabulary", "No such file"),
+        (lambda out: flip(out / "train-00001.arrow"), "train-00001", "its checksum"),
+        (
+            lambda out: shutil.copy(out / "test-00000.arrow", out / "train-00000.arrow"),
+            "train-00000",
+            "its checksum",
+        ),
+        (lambda out: (out / "train-00002.arrow").unlink(), "train-00002", "No such file"),
+    ],
+)
+def test_damage_is_seen_and_the_file_is_named(files, tmp_path, damage, file, why):
+    out = tmp_path / "out"
+    prepare_cases(request(files, out))
+    whole = contents(out)
+    damage(out)
+    message = rf"{file}\.\w+: the file is missing or damaged \({why}.*run it again with --overwrite"
+    with pytest.raises(DataError, match=message):
+        EncodedFolder.open(out).part("train", "charge")
+    with pytest.raises(DataError, match=message):
+        prepare_cases(request(files, out))
+    prepare_cases(request(files, out, overwrite=True))
+    assert contents(out) == whole
+
+
+def test_damage_is_seen_without_checksums_too(files, tmp_path):
+    out = tmp_path / "out"
+    made = prepare_cases(request(files, out))
+    for shard in made["parts"]["train"]["shards"]:
+        del shard["crc32"]
+    edit(out / "manifest.json", parts=made["parts"], labels={**made["labels"], "charge": ["盗窃"]})
+    with pytest.raises(DataError, match="a class of charge that is none of the manifest's 1"):
+        EncodedFolder.open(out).part("train", "charge")
+    edit(out / "manifest.json", labels=made["labels"])
+    assert len(EncodedFolder.open(out).part("train", "charge")) == 150
+    edit(out / "manifest.json", labels={**made["labels"], "money": ["1"]})
+    with pytest.raises(DataError, match="no column 'money'"):
+        EncodedFolder.open(out).part("train", "charge")
+    edit(out / "manifest.json", labels=made["labels"])
+    shutil.copy(out / "train-00003.arrow", out / "train-00000.arrow")
+    with pytest.raises(DataError, match=r"train-00000\.arrow: .* rows with .* tokens instead of 40 with"):
+        EncodedFolder.open(out).part("train", "charge")
+
+
+def test_a_corpus_without_its_summary_is_damaged(files, tmp_path):
+    prepare_cases(request(files, tmp_path / "out"))
+    edit(tmp_path / "out" / "manifest.json", summary=None)
+    with pytest.raises(DataError, match="no summary"):
+        prepare_cases(request(files, tmp_path / "out"))
 
 
 TINY = {

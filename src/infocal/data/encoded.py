@@ -2,22 +2,24 @@
 
 A folder holds for each part (train, valid, test) shards with the columns ``ids`` (lists of token ids), ``line``
 and one column of class numbers per label; ``vocabulary.json``; and ``manifest.json``, written last, which says
-what all of it means.
+what all of it means, with the checksums of the other files.
 """
 
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BaseModel, Field, NonNegativeInt, PositiveInt, ValidationError
 
 from infocal.data.corpus import Corpus, Pieces
-from infocal.errors import DataError, MissingExtraError
+from infocal.errors import DataError, InfocalError, MissingExtraError
 from infocal.files import writing
 from infocal.text.sources import shown, shown_list
 from infocal.text.vocabulary import Vocabulary
@@ -25,10 +27,69 @@ from infocal.text.vocabulary import Vocabulary
 if TYPE_CHECKING:
     import pyarrow
 
-__all__ = ["FORMAT", "MANIFEST", "VOCABULARY", "EncodedFolder", "is_encoded", "read_shard", "write_shard"]
+__all__ = [
+    "FORMAT",
+    "MANIFEST",
+    "VOCABULARY",
+    "EncodedFolder",
+    "checksum",
+    "damaged",
+    "is_encoded",
+    "read_shard",
+    "write_shard",
+]
 
 FORMAT = 1
 MANIFEST, VOCABULARY = "manifest.json", "vocabulary.json"
+
+
+_CHUNK = 1 << 20
+
+
+class _Shard(BaseModel):
+    file: Annotated[str, Field(pattern=r"^[\w-]+\.arrow$")]
+    rows: NonNegativeInt
+    tokens: NonNegativeInt
+    crc32: int | None = None
+
+
+class _Part(BaseModel):
+    shards: list[_Shard]
+    cut: NonNegativeInt
+
+
+class _Manifest(BaseModel):
+    """What must stand in a manifest; corpora of earlier versions have no checksums."""
+
+    segmenter: str
+    max_tokens: PositiveInt
+    labels: dict[str, Annotated[list[str], Field(min_length=1)]]
+    parts: dict[str, _Part]
+    vocabulary_crc32: int | None = None
+
+
+def damaged(path: Path, why: object) -> DataError:
+    """The error for a file of an encoded corpus that is not what was written."""
+    allowed = "a file as `infocal prepare` wrote it; run it again with --overwrite, or into a new folder"
+    return DataError(f"the file is missing or damaged ({why})", allowed=allowed, source=str(path))
+
+
+def checksum(path: Path) -> int:
+    """The CRC-32 of a file's bytes."""
+    found = 0
+    with path.open("rb") as stream:
+        while block := stream.read(_CHUNK):
+            found = zlib.crc32(block, found)
+    return found
+
+
+def _check_bytes(path: Path, expected: int | None) -> None:
+    try:
+        same = expected is None or checksum(path) == expected
+    except OSError as error:
+        raise damaged(path, error.strerror) from None
+    if not same:
+        raise damaged(path, "its checksum is not that of the manifest")
 
 
 def _arrow() -> Any:
@@ -74,11 +135,10 @@ def read_shard(path: Path) -> tuple[pyarrow.RecordBatch, dict[str, Any]]:
     try:
         reader = pa.ipc.open_file(pa.memory_map(str(path)))
         if reader.num_record_batches != 1:
-            raise DataError(f"{reader.num_record_batches} blocks", allowed="one block", source=str(path))
+            raise damaged(path, f"{reader.num_record_batches} blocks instead of one")
         return reader.get_batch(0), json.loads(reader.schema.metadata[b"note"])
     except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
-        found = f"the file is missing or damaged ({error})"
-        raise DataError(found, allowed="prepare the data again", source=str(path)) from None
+        raise damaged(path, error) from None
 
 
 def is_encoded(path: Path) -> bool:
@@ -93,7 +153,8 @@ class EncodedFolder:
     Attributes:
         path: the folder.
         manifest: ``format``, ``segmenter``, ``max_tokens``, ``labels`` (name -> class names in the order of their
-            numbers), ``parts`` (name -> ``shards``, each with ``file``, ``rows`` and ``tokens``), ``cut``.
+            numbers), ``parts`` (name -> ``cut`` and ``shards``, each with ``file``, ``rows``, ``tokens`` and
+            ``crc32``), ``vocabulary_crc32``.
         vocabulary: what the ids mean.
     """
 
@@ -106,12 +167,11 @@ class EncodedFolder:
         """Read what stands in the folder.
 
         Raises:
-            DataError: it is not such a folder, or of another format.
+            DataError: it is not such a folder, or of another format, or damaged.
         """
         path = Path(path)
         try:
             manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
-            record = json.loads((path / VOCABULARY).read_text(encoding="utf-8"))
             version = manifest["format"]
         except (OSError, ValueError, KeyError, TypeError) as error:
             found = f"the folder is not an encoded corpus, or damaged ({error})"
@@ -119,7 +179,17 @@ class EncodedFolder:
         if version != FORMAT:
             found = f"the encoded corpus has format {version}"
             raise DataError(found, allowed=f"format {FORMAT}; prepare the data again", source=str(path))
-        return cls(path, manifest, Vocabulary.from_json(record))
+        try:
+            expected = _Manifest.model_validate(manifest)
+        except ValidationError as error:
+            first = error.errors()[0]
+            raise damaged(path / MANIFEST, f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+        _check_bytes(path / VOCABULARY, expected.vocabulary_crc32)
+        try:
+            vocabulary = Vocabulary.from_json(json.loads((path / VOCABULARY).read_text(encoding="utf-8")))
+        except (OSError, ValueError, InfocalError) as error:
+            raise damaged(path / VOCABULARY, error) from None
+        return cls(path, manifest, vocabulary)
 
     def classes(self, label: str) -> tuple[str, ...]:
         """The names of a label's classes, in the order of their numbers."""
@@ -141,7 +211,7 @@ class EncodedFolder:
         if name not in parts:
             found = f"there is no part {shown(name)}; there are {shown_list(list(parts))}"
             raise DataError(found, allowed="one of these", source=str(self.path))
-        batches = [read_shard(self.path / shard["file"])[0] for shard in parts[name]["shards"]]
+        batches = [self._rows(_Shard.model_validate(shard)) for shard in parts[name]["shards"]]
         lengths = [np.diff(batch.column("ids").offsets.to_numpy()) for batch in batches]
         offsets = np.concatenate([[0], *lengths]).astype(np.int64)
         np.cumsum(offsets, out=offsets)
@@ -153,6 +223,34 @@ class EncodedFolder:
             targets=columns[0] if isinstance(label, str) else np.stack(columns, axis=1),
             cut=int(parts[name]["cut"]),
         )
+
+    def check(self) -> None:
+        """Read every file once.
+
+        Raises:
+            DataError: one is not what was written.
+        """
+        for part in self.manifest["parts"].values():
+            for shard in part["shards"]:
+                self._rows(_Shard.model_validate(shard))
+
+    def _rows(self, shard: _Shard) -> pyarrow.RecordBatch:
+        """The rows of a shard, if they are what the manifest says; bytes are read once for it, which is cheap."""
+        path = self.path / shard.file
+        _check_bytes(path, shard.crc32)
+        rows = read_shard(path)[0]
+        missing = {"ids", "line", *self.manifest["labels"]} - set(rows.schema.names)
+        if missing:
+            raise damaged(path, f"no column {shown_list(sorted(missing))}")
+        tokens = len(rows.column("ids").values)
+        if (rows.num_rows, tokens) != (shard.rows, shard.tokens):
+            why = f"{rows.num_rows:,} rows with {tokens:,} tokens instead of {shard.rows:,} with {shard.tokens:,}"
+            raise damaged(path, why)
+        for label, classes in self.manifest["labels"].items():
+            numbers = rows.column(label).to_numpy()
+            if len(numbers) and not 0 <= numbers.min() <= numbers.max() < len(classes):
+                raise damaged(path, f"a class of {label} that is none of the manifest's {len(classes)}")
+        return rows
 
 
 def _joined(columns: Sequence[Any], kind: type) -> NDArray[Any]:

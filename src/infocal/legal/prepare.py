@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 
 from infocal.config import load_settings
 from infocal.data.cail import INTERVALS, REASONS, case_files, encoding_of
-from infocal.data.encoded import FORMAT, MANIFEST, VOCABULARY, read_shard
+from infocal.data.encoded import FORMAT, MANIFEST, VOCABULARY, EncodedFolder, checksum, damaged, read_shard
 from infocal.errors import DataError, InfocalError, SettingsError
 from infocal.files import clear_leftovers, write_text
 from infocal.legal.shards import PAIR, Block, Outcome, encode_block, finish_shard
@@ -97,7 +97,7 @@ def prepare_cases(request: Request, *, progress: Progress = lambda stage, rows, 
             raise DataError("the file is empty", allowed="cases, one JSON object a line", source=str(file))
     segmenter_named(request.segmenter)  # before any work, where its package is missing
     plan = _plan(request, files)
-    if (done := _finished(request.out, plan)) is not None:
+    if (done := _finished(request, plan)) is not None:
         return done
     work = _start(request, plan)
     with _Processes(request.processes) as processes:
@@ -127,15 +127,23 @@ def _serves(known: Any, plan: Mapping[str, Any]) -> bool:
 _NOT_PLANNED = ("parts", "out", "processes", "overwrite")
 
 
-def _finished(out: Path, plan: Mapping[str, Any]) -> dict[str, Any] | None:
-    path = out / MANIFEST
-    if not path.is_file():
+def _finished(request: Request, plan: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The manifest of a corpus that is what was asked for; None if there is none, or a damaged one to replace."""
+    path = request.out / MANIFEST
+    if not _is_manifest(path):
+        return None
+    manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    if not _serves(manifest.pop("plan", None), plan):
         return None
     try:
-        manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError:
-        return None
-    return manifest if _serves(manifest.pop("plan", None), plan) else None
+        EncodedFolder.open(request.out).check()
+        if not {"summary", "not readable"} <= manifest.keys():
+            raise damaged(path, "no summary")
+    except DataError:
+        if request.overwrite:
+            return None
+        raise
+    return manifest
 
 
 def _start(request: Request, plan: Mapping[str, Any]) -> Path:
@@ -343,6 +351,7 @@ def _finish(
         "max_tokens": request.max_tokens,
         "least_cases": request.least_cases,
         "labels": classes,
+        "vocabulary_crc32": checksum(final / VOCABULARY),
         "parts": parts,
         "summary": totals.summary(parts),
         "not readable": totals.examples,

@@ -18,7 +18,7 @@ import numpy as np
 
 from infocal.data.cail import TASKS, parse_case, penalty_interval, why_dropped
 from infocal.data.corpus import CorpusBuilder, flat_positions
-from infocal.data.encoded import read_shard, write_shard
+from infocal.data.encoded import checksum, read_shard, write_shard
 from infocal.data.records import BadRows
 from infocal.errors import DataError
 from infocal.text.segmentation import segmenter_named
@@ -132,7 +132,7 @@ def finish_shard(
         classes: for each task the number of each class that stays.
 
     Returns:
-        ``file``, ``rows``, ``tokens``, ``rare`` (cases left out for their class) and ``cut``.
+        ``file``, ``rows``, ``tokens``, ``crc32``, ``rare`` (cases left out for their class) and ``cut``.
     """
     batch, note = read_shard(first)
     labels = {name: batch.column(name).to_pylist() for name in classes}
@@ -151,6 +151,7 @@ def finish_shard(
         "file": target.name,
         "rows": len(kept),
         "tokens": len(ids),
+        "crc32": checksum(target),
         "rare": len(offsets) - 1 - len(kept),
         "cut": int(batch.column("long").to_numpy(zero_copy_only=False)[kept].sum()),
     }

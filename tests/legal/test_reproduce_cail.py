@@ -2,7 +2,6 @@
 
 import csv
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -151,10 +150,9 @@ def test_a_line_that_cannot_be_read_is_left_out_and_told(command, data, tmp_path
     words = [tmp_path if word == data else word for word in command]
     words = [*words, "--out", tmp_path / "o", "--methods", "topjudge", "--tasks", "charge"]
     assert "train.json, line 91" in run(*words).stderr
-    result = run(*words, "--skip-bad")
-    assert "was prepared from other files or with other settings" in " ".join(result.stderr.split())
-    shutil.rmtree(tmp_path / "o")
     assert run(*words, "--skip-bad").exit_code == 0
+    result = run(*words)  # of the cases that are there, a line was left out
+    assert "was prepared from other files or with other settings" in " ".join(result.stderr.split())
 
 
 def test_fla_needs_the_articles(out, command):

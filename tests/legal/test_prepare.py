@@ -22,6 +22,7 @@ from infocal.data.encoded import EncodedFolder, is_encoded
 from infocal.errors import DataError, InfocalError, SettingsError
 from infocal.legal import prepare
 from infocal.legal.prepare import Request, prepare_cases
+from infocal.legal.processes import Processes
 from infocal.text.segmentation import chinese
 
 pytest.importorskip("pyarrow")
@@ -344,7 +345,7 @@ def test_kill_minus_nine_then_the_same_command_gives_the_same_folder(tmp_path, c
 
 def test_a_process_that_is_killed_is_said_with_what_to_do(files, tmp_path):
     with (
-        prepare._Processes(2) as processes,
+        Processes(2) as processes,
         pytest.raises(
             InfocalError, match=r"one of 2 processes was ended.*same command goes on.*fewer --processes"
         ),
@@ -353,7 +354,7 @@ def test_a_process_that_is_killed_is_said_with_what_to_do(files, tmp_path):
 
 
 def test_an_interrupt_leaves_other_processes_to_the_first():
-    with prepare._Processes(2) as processes:
+    with Processes(2) as processes:
         assert list(processes.map(signal.getsignal, [(signal.SIGINT,)] * 3)) == [signal.SIG_IGN] * 3
 
 

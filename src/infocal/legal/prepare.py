@@ -8,71 +8,32 @@ stood in the corpus's folder goes only when the new corpus is complete.
 from __future__ import annotations
 
 import json
-import re
 import shutil
-import signal
 import time
-from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from dataclasses import asdict, dataclass, field
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import count, islice
-from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from infocal.config import load_settings
 from infocal.data.cail import INTERVALS, REASONS, case_files, encoding_of
-from infocal.data.encoded import FORMAT, MANIFEST, VOCABULARY, EncodedFolder, checksum, damaged, read_shard
-from infocal.errors import DataError, InfocalError, SettingsError
-from infocal.files import clear_leftovers, write_text
+from infocal.data.encoded import FORMAT, MANIFEST, VOCABULARY, checksum, read_shard
+from infocal.errors import DataError, SettingsError
+from infocal.files import write_text
+from infocal.legal.folder import FINAL, KIND, LEAST_CASES, PARTS, Request, finished, plan_of, publish, start
+from infocal.legal.processes import Processes
 from infocal.legal.shards import PAIR, Block, Outcome, encode_block, finish_shard
 from infocal.text.segmentation import segmenter_named
-from infocal.text.sources import open_bytes, shown_list
+from infocal.text.sources import open_bytes
 from infocal.text.vocabulary import Vocabulary
 
 __all__ = ["LEAST_CASES", "PARTS", "Request", "prepare_cases"]
 
-PARTS = ("train", "valid", "test")
-KIND = "cail"
-RULES = 2
-"""Raised when cases are sifted in another way, so that what older rules made is not taken for the same."""
-LEAST_CASES = 100
 BLOCK_LINES = 4000
-WORK, PLAN, FINAL = "work", "plan.json", "final"
-_PART = f"({'|'.join(PARTS)})"
-_OURS = re.compile(rf"\.?({MANIFEST}|{VOCABULARY}|{_PART}-[0-9]+\.arrow)(\.[0-9]+\.partial)?|{WORK}")
-_OURS_AT_WORK = re.compile(rf"\.?({PLAN}|{_PART}-[0-9]+-[0-9]+\.arrow)(\.[0-9]+\.partial)?|{FINAL}")
 
 Progress = Callable[[str, int, float], None]
-Result = TypeVar("Result")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Request:
-    """What to prepare.
-
-    Attributes:
-        parts: for each of ``PARTS`` the files and folders of its cases; only train must be there.
-        out: the folder to write.
-        least_cases: a class with fewer cases in train and valid together is dropped with its cases, until each
-            that stays has so many.
-        max_tokens: longer facts lose their ends.
-        segmenter: the name of a segmenter.
-        processes: that work at the same time.
-        skip_bad: whether lines that cannot be used are left out and counted.
-        overwrite: whether another preparation in ``out`` is replaced, once this one is complete.
-    """
-
-    parts: Mapping[str, Sequence[Path]]
-    out: Path
-    least_cases: int = LEAST_CASES
-    max_tokens: int = field(default_factory=lambda: load_settings().text.max_tokens)
-    segmenter: str = "chinese"
-    processes: int = 1
-    skip_bad: bool = False
-    overwrite: bool = False
 
 
 def prepare_cases(request: Request, *, progress: Progress = lambda stage, rows, seconds: None) -> dict[str, Any]:
@@ -96,177 +57,23 @@ def prepare_cases(request: Request, *, progress: Progress = lambda stage, rows, 
         if not file.stat().st_size:
             raise DataError("the file is empty", allowed="cases, one JSON object a line", source=str(file))
     segmenter_named(request.segmenter)  # before any work, where its package is missing
-    plan = _plan(request, files)
-    if (done := _finished(request, plan)) is not None:
+    plan = plan_of(request, files)
+    if (done := finished(request, plan)) is not None:
         return done
-    work = _start(request, plan)
-    with _Processes(request.processes) as processes:
+    work = start(request, plan)
+    with Processes(request.processes) as processes:
         shards = _encode(request, files, work, processes, progress)
         manifest = _finish(request, files, shards, work / FINAL, processes, progress)
     write_text(work / FINAL / MANIFEST, json.dumps({**manifest, "plan": plan}, ensure_ascii=False, indent=1))
-    _publish(request.out)
+    publish(request.out)
     return manifest
-
-
-def _plan(request: Request, files: Mapping[str, Sequence[Path]]) -> dict[str, Any]:
-    """What must be the same for a preparation to be gone on with; of files their name, size and time."""
-    chosen = {name: value for name, value in asdict(request).items() if name not in _NOT_PLANNED}
-    sources = {
-        part: [[file.resolve().name, file.stat().st_size, file.stat().st_mtime_ns] for file in some]
-        for part, some in files.items()
-    }
-    plan: dict[str, Any] = json.loads(json.dumps({"format": FORMAT, "rules": RULES, **chosen, "sources": sources}))
-    return plan
-
-
-def _serves(known: Any, plan: Mapping[str, Any]) -> bool:
-    """Whether what was made under a plan serves another: what was read strictly serves with --skip-bad too."""
-    return bool(known == plan or known == {**plan, "skip_bad": False})
-
-
-_NOT_PLANNED = ("parts", "out", "processes", "overwrite")
-
-
-def _finished(request: Request, plan: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The manifest of a corpus that is what was asked for; None if there is none, or a damaged one to replace."""
-    path = request.out / MANIFEST
-    if not _is_manifest(path):
-        return None
-    manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    if not _serves(manifest.pop("plan", None), plan):
-        return None
-    try:
-        EncodedFolder.open(request.out).check()
-        if not {"summary", "not readable"} <= manifest.keys():
-            raise damaged(path, "no summary")
-    except DataError:
-        if request.overwrite:
-            return None
-        raise
-    return manifest
-
-
-def _start(request: Request, plan: Mapping[str, Any]) -> Path:
-    """The folder for first shards, with those of an earlier call of the same plan."""
-    out, work = request.out, request.out / WORK
-    _check_ours(out)
-    serves = _serves(_known_plan(request), plan) if work.is_dir() and any(work.iterdir()) else True
-    if not request.overwrite and (not serves or (out / MANIFEST).is_file()):
-        raise SettingsError(
-            f"{out} holds another preparation (other files or settings); use --overwrite to replace it, or name "
-            "another folder with --out"
-        )
-    if not serves:
-        shutil.rmtree(work)
-    work.mkdir(parents=True, exist_ok=True)
-    write_text(work / PLAN, json.dumps(plan, ensure_ascii=False))
-    for folder in (out, work):
-        clear_leftovers(folder)
-    return work
-
-
-def _known_plan(request: Request) -> Any:
-    """What was being prepared; None if that is not known and may be thrown away."""
-    path = request.out / WORK / PLAN
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        if request.overwrite:
-            return None
-        found = f"what an earlier call was preparing cannot be read ({error})"
-        raise DataError(found, allowed="--overwrite, which begins anew", source=str(path)) from None
-
-
-def _check_ours(out: Path) -> None:
-    """Refuse a folder with anything in it that this module did not write: it is never thrown away."""
-    work = out / WORK
-    if out.exists() and not out.is_dir():
-        raise SettingsError(f"{out} is a file; name a new or empty folder")
-    names = [item.name for item in out.iterdir()] if out.is_dir() else []
-    foreign = [name for name in names if not _OURS.fullmatch(name)]
-    if work.is_dir():
-        foreign += [f"{WORK}/{item.name}" for item in work.iterdir() if not _OURS_AT_WORK.fullmatch(item.name)]
-    elif names and not foreign and not _is_manifest(out / MANIFEST):
-        foreign = names
-    if (out / MANIFEST).exists() and not _is_manifest(out / MANIFEST):
-        foreign.append(MANIFEST)
-    if foreign:
-        which = shown_list(sorted(set(foreign)))
-        raise SettingsError(
-            f"{out} holds what `infocal prepare` did not write, or what is damaged ({which}); "
-            "name a new or empty folder"
-        )
-
-
-def _is_manifest(path: Path) -> bool:
-    try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return False
-    return isinstance(record, dict) and record.get("kind") == KIND and type(record.get("format")) is int
-
-
-def _publish(out: Path) -> None:
-    """Put the finished corpus in the place of the old one; a manifest stands only beside a whole corpus."""
-    (out / MANIFEST).unlink(missing_ok=True)
-    for item in out.iterdir():
-        if item.name != WORK and _OURS.fullmatch(item.name):
-            item.unlink()
-    for item in sorted((out / WORK / FINAL).iterdir(), key=lambda item: item.name == MANIFEST):
-        item.replace(out / item.name)
-    shutil.rmtree(out / WORK)
-
-
-class _Processes:
-    """Runs functions in other processes, or in this one if there is only one; results come in order."""
-
-    def __init__(self, count: int) -> None:
-        self._count = count
-        self._pool: ProcessPoolExecutor | None = None
-        if count > 1:
-            self._pool = ProcessPoolExecutor(
-                count,
-                mp_context=get_context("spawn"),
-                initializer=signal.signal,  # an interrupt is this process's affair
-                initargs=(signal.SIGINT, signal.SIG_IGN),
-            )
-
-    def __enter__(self) -> _Processes:
-        return self
-
-    def __exit__(self, *problem: object) -> None:
-        if self._pool is not None:
-            self._pool.shutdown(wait=True, cancel_futures=True)
-
-    def map(self, work: Callable[..., Result], jobs: Iterable[tuple[Any, ...]]) -> Iterator[Result]:
-        """``work(*job)`` for each job; no more jobs are made than can be worked on soon.
-
-        Raises:
-            InfocalError: a process was ended from outside.
-        """
-        if self._pool is None:
-            yield from (work(*job) for job in jobs)
-            return
-        waiting: deque[Future[Result]] = deque()
-        try:
-            for job in jobs:
-                waiting.append(self._pool.submit(work, *job))
-                if len(waiting) > 2 * self._count:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-        except BrokenProcessPool:
-            raise InfocalError(
-                f"one of {self._count} processes was ended from outside, perhaps because memory ran out; the same "
-                "command goes on where this one stopped, and fewer --processes need less memory"
-            ) from None
 
 
 def _encode(
     request: Request,
     files: Mapping[str, Sequence[Path]],
     work: Path,
-    processes: _Processes,
+    processes: Processes,
     progress: Progress,
 ) -> dict[str, list[Path]]:
     """First shards of all cases; for each part their files, in order."""
@@ -319,7 +126,7 @@ def _finish(
     files: Mapping[str, Sequence[Path]],
     shards: Mapping[str, Sequence[Path]],
     final: Path,
-    processes: _Processes,
+    processes: Processes,
     progress: Progress,
 ) -> dict[str, Any]:
     """Final shards, the vocabulary, and all that the manifest says."""
@@ -362,7 +169,7 @@ def _final_shards(
     final: Path,
     shards: Mapping[str, Sequence[Path]],
     numbers: Mapping[str, Mapping[str, int]],
-    processes: _Processes,
+    processes: Processes,
     progress: Progress,
 ) -> dict[str, Any]:
     order = [(part, place, first) for part, some in shards.items() for place, first in enumerate(some)]

@@ -2,6 +2,8 @@
 
 import csv
 import json
+import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -213,3 +215,43 @@ def test_articles_of_other_names_are_not_passed_over(command, tmp_path):
     assert result.exit_code == 3
     assert "第264条" in result.stderr
     assert "names as in the cases: '133', '234', '264'" in " ".join(result.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said", "code"),
+    [
+        (("--set", "training.jont_rounds=1"), "jont_rounds", 2),
+        (("--articles", "nope.jsonl"), "nope.jsonl: there is no such file", 3),
+        (("--vectors", "nope.txt"), "nope.txt: there is no such file", 3),
+        (("--set", "mpbfn.filters=3"), "add a row of it to --methods", 2),
+    ],
+)
+def test_options_are_checked_before_the_cases_are_prepared(command, tmp_path, wrong, said, code):
+    result = run(*command, "--out", tmp_path / "o", "--methods", "infocal,fla", *wrong)
+    assert result.exit_code == code
+    assert said in " ".join(result.stderr.split())
+    assert not (tmp_path / "o").exists()
+
+
+def test_a_missing_package_is_said_before_anything_is_trained(command, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    result = run(*command, "--out", tmp_path / "o", "--methods", "infocal,fla")
+    assert result.exit_code == 6
+    assert "pip install 'infocal[legal]'" in " ".join(result.stderr.split())
+    assert not (tmp_path / "o").exists()
+
+
+def test_data_without_a_test_file_is_refused_before_it_is_prepared(command, data, tmp_path):
+    shutil.copy(data / "train.json", tmp_path / "train.json")
+    words = [tmp_path if word == data else word for word in command]
+    result = run(*words, "--out", tmp_path / "o")
+    assert "there are no test cases" in result.stderr
+    assert not (tmp_path / "o").exists()
+
+
+def test_a_methods_own_settings_go_to_its_runs_only():
+    plan = judgement_rows.Plan(rows=("topjudge", "fla"), changes=("fla.articles=3", "training.clip=0.5"))
+    fla, topjudge = (plan.settings(name, "all", 0) for name in ("fla", "topjudge"))
+    assert fla.fla.articles == 3
+    assert topjudge.fla is None
+    assert fla.training.clip == topjudge.training.clip == 0.5

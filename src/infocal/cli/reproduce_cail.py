@@ -117,10 +117,8 @@ def cail(**options: Any) -> None:
         torch.set_num_threads(request.threads)
     from infocal.fitting import forget_warm_ups
     from infocal.reproduce.judgement_rows import Plan
-    from infocal.reproduce.judgements import reproduce_cail
+    from infocal.reproduce.judgements import check_plan, reproduce_cail
 
-    parts = by_name(request.data)
-    manifest = _prepare(request, parts, voice)
     plan = Plan(
         rows=request.methods,
         tasks=request.tasks,
@@ -131,6 +129,9 @@ def cail(**options: Any) -> None:
         articles=request.articles,
         decoder=request.decoder,
     )
+    check_plan(plan)  # before the cases are prepared, which takes long
+    parts = _parts(request.data)
+    manifest = _prepare(request, parts, voice)
     outcome = reproduce_cail(
         request.out / "cases",
         plan,
@@ -143,6 +144,15 @@ def cail(**options: Any) -> None:
         voice.tell(note)
     facts = _facts(request, plan, manifest, parts) if request.cases else []
     _deliver(request, plan, outcome, manifest, facts, voice)
+
+
+def _parts(folder: Path) -> dict[str, tuple[Path, ...]]:
+    from infocal.errors import DataError
+
+    parts = by_name(folder)
+    if not parts["test"]:
+        raise DataError("there are no test cases", allowed="a file with test in its name", source=str(folder))
+    return parts
 
 
 def _prepare(request: _Request, parts: Mapping[str, tuple[Path, ...]], voice: Voice) -> dict[str, Any]:

@@ -12,6 +12,8 @@ from pathlib import Path
 
 from infocal.config import load_settings
 from infocal.data.cail import TASKS
+from infocal.errors import SettingsError
+from infocal.methods import METHODS
 from infocal.settings import Settings
 
 __all__ = ["ALL", "DEFAULT_ROWS", "ROWS", "Plan", "Row"]
@@ -92,7 +94,8 @@ class Plan:
         tasks: of ``infocal.data.cail.TASKS``.
         seeds: of the runs of each.
         select: the share of words for every task; None takes the paper's.
-        changes: ``"name=value"`` settings for every run, which win over all others.
+        changes: ``"name=value"`` settings for every run, which win over all others; those of a method's own group
+            go to its runs only.
         vectors: a file of word vectors; None learns them from the cases.
         articles: a file of the articles' texts, for FLA; None goes by their names.
         decoder: how words are chosen from a model's scores.
@@ -117,11 +120,21 @@ class Plan:
             fixed["text.vectors"] = str(self.vectors)
         return load_settings(
             row.recipe,
-            [*(f"{setting}={json.dumps(value)}" for setting, value in fixed.items()), *self.changes],
+            [*(f"{setting}={json.dumps(value)}" for setting, value in fixed.items()), *self._changes(row.method)],
             method=row.method,
             select=self.select or SELECT[self.tasks[0] if task == ALL else task],
             seed=seed,
         )
+
+    def _changes(self, method: str) -> list[str]:
+        """The changes for the runs of a method."""
+        groups = [item.partition(".")[0].strip() for item in self.changes]
+        methods = {ROWS[name].method for name in self.rows}
+        for group, item in zip(groups, self.changes, strict=True):
+            if group in METHODS and group not in methods:
+                raise SettingsError(f"{item!r} is a setting of the method {group}; add a row of it to --methods")
+        others = METHODS.keys() - {method}
+        return [item for group, item in zip(groups, self.changes, strict=True) if group not in others]
 
     def runs(self) -> Iterator[tuple[str, str, int]]:
         """Row, task (or all) and seed of every run."""

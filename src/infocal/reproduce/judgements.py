@@ -10,11 +10,12 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from infocal.data.encoded import EncodedFolder
-from infocal.errors import DataError, OtherFolderError, SettingsError
+from infocal.errors import DataError, MissingExtraError, OtherFolderError, SettingsError
 from infocal.files import write_text
 from infocal.fitting import WARM_UPS, resolve_settings, run_identity
 from infocal.joint import JointRationalizer
@@ -25,6 +26,7 @@ from infocal.reproduce.runs import MODEL, train_model, train_network
 from infocal.settings import Settings
 from infocal.storage import WEIGHTS, load_method
 from infocal.tasks import Joint
+from infocal.text.vectors import read_vectors
 from infocal.training.preparation import Prepared, open_encoded
 
 if TYPE_CHECKING:
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
     from infocal.rationalizer import Rationalizer
     from infocal.training.tracking import Tracker
 
-__all__ = ["Outcome", "Result", "model_of", "reproduce_cail"]
+__all__ = ["Outcome", "Result", "check_plan", "model_of", "reproduce_cail"]
 
 RESULT, TRAINED = "result.json", "trained.json"
 
@@ -101,6 +103,29 @@ class _Data:
         )
 
 
+def check_plan(plan: Plan) -> tuple[dict[tuple[str, str, int], Settings], dict[str, str]]:
+    """The settings of all runs and the texts of the law articles; all that can be wrong with either is said here.
+
+    It needs no cases, so it can come before they are prepared.
+
+    Raises:
+        SettingsError: a setting cannot be used, or FLA lacks its task.
+        DataError: the file of articles or of vectors cannot be read.
+        MissingExtraError: FLA is asked for and scikit-learn is not installed.
+    """
+    settings_of = {run: plan.settings(*run) for run in plan.runs()}
+    for settings in settings_of.values():
+        if settings.fla is None:
+            continue
+        if settings.fla.article_task not in plan.tasks:
+            raise SettingsError(f"fla needs the task {settings.fla.article_task}; add it to --tasks")
+        if find_spec("sklearn") is None:
+            raise MissingExtraError("scikit-learn", "legal", "the method fla")
+    for path in {settings.text.vectors for settings in settings_of.values()} - {None}:
+        read_vectors(str(path), limit=1)
+    return settings_of, {} if plan.articles is None else read_articles(plan.articles)
+
+
 def reproduce_cail(
     cases: Path,
     plan: Plan,
@@ -121,11 +146,8 @@ def reproduce_cail(
     folder = EncodedFolder.open(cases)
     if "test" not in folder.manifest["parts"]:
         raise DataError("there are no test cases", allowed="a file with test in its name", source=str(cases))
-    settings_of = {run: plan.settings(*run) for run in plan.runs()}
-    for settings in settings_of.values():
-        if settings.fla is not None and settings.fla.article_task not in plan.tasks:
-            raise SettingsError(f"fla needs the task {settings.fla.article_task}; add it to --tasks")
-    data = _Data(folder, plan, {} if plan.articles is None else read_articles(plan.articles))
+    settings_of, law = check_plan(plan)
+    data = _Data(folder, plan, law)
     jobs = [
         _Job(data, run, settings, run_folder(out, plan, *run), out / WARM_UPS)
         for run, settings in settings_of.items()

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from infocal.data.corpus import CorpusBuilder, flat_positions, gold_tokens
+from infocal.data.corpus import CorpusBuilder, Pieces, View, flat_positions, gold_tokens
 from infocal.errors import DataError
 from infocal.text.segmentation import characters, words
 from infocal.text.vocabulary import Vocabulary
@@ -93,6 +93,20 @@ def test_subset_and_positions():
     assert part.annotated.tolist() == [True, True]
     assert len(corpus.subset(np.array([], dtype=np.int64))) == 0
     assert flat_positions(corpus.offsets, rows).tolist() == [5, 6, 7, 8, 0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("rows", [[2, 0], [1], [], [0, 1, 2]])
+def test_a_view_reads_as_a_subset_and_copies_no_token(rows):
+    plain = dataclasses.replace(build()[2], gold=None, annotated=None)
+    pieces = Pieces([plain.ids[:3], plain.ids[3:5], plain.ids[5:]])
+    corpus, rows = dataclasses.replace(plain, ids=pieces), np.array(rows, dtype=np.int64)
+    view, copy = corpus.view(rows), corpus.subset(rows)
+    assert isinstance(view.ids, View) and view.ids.whole is pieces
+    assert view.fingerprint() == copy.fingerprint()
+    np.testing.assert_array_equal(np.asarray(view.ids), copy.ids)
+    np.testing.assert_array_equal(view.word_counts(20), copy.word_counts(20))
+    again = np.arange(len(rows))[::-1]
+    assert view.subset(again).fingerprint() == view.view(again).fingerprint() == copy.subset(again).fingerprint()
 
 
 @pytest.mark.parametrize("chunk", [1, 2, 4096])

@@ -10,10 +10,13 @@ import pytest
 from click.testing import CliRunner
 
 from infocal.cli import main, reproduce_cail
+from infocal.config import load_settings
+from infocal.data.corpus import View
 from infocal.reproduce import judgement_rows
 from infocal.reproduce.judgement_tables import latex_table, lines_of, markdown_report
 from infocal.reproduce.judgements import Result
 from infocal.reproduce.published_cail import CAIL_TABLES, best_macro_f1, impossible_cells, which_official
+from infocal.training.preparation import open_encoded
 
 pytest.importorskip("pyarrow")
 pytest.importorskip("rjieba")
@@ -247,6 +250,36 @@ def test_data_without_a_test_file_is_refused_before_it_is_prepared(command, data
     result = run(*words, "--out", tmp_path / "o")
     assert "there are no test cases" in result.stderr
     assert not (tmp_path / "o").exists()
+
+
+@pytest.fixture(scope="module")
+def without_valid(data, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("released")
+    for part in ("train", "test"):
+        shutil.copy(data / f"{part}.json", folder)
+    return folder
+
+
+def test_cases_are_held_out_where_there_is_no_file_of_them(command, data, without_valid, tmp_path):
+    words = [without_valid if word == data else word for word in command]
+    result = run(*words, "--out", tmp_path, "--methods", "topjudge")
+    assert result.exit_code == 0, result.output
+    assert "9 of 90 rows are held out" in " ".join(result.stderr.split())
+
+
+def test_what_is_held_out_stays_on_disk_and_is_the_same_for_a_seed(without_valid, tmp_path):
+    assert run("prepare", "cail", "--data", without_valid, "--out", tmp_path, "--least-cases", 10).exit_code == 0
+    settings = load_settings(seed=3)
+    first, second, other = (open_encoded(tmp_path, "charge", load_settings(seed=seed)) for seed in (3, 3, 4))
+    assert first.dev.fingerprint() == second.dev.fingerprint() != other.dev.fingerprint()
+    assert not set(first.train.lines.tolist()) & set(first.dev.lines.tolist())
+    assert len(first.train) + len(first.dev) == 90
+    assert len(first.dev) == round(settings.training.dev_share * 90)
+    assert set(first.dev.targets.tolist()) == {0, 1, 2}  # every charge keeps its share
+    assert isinstance(first.train.ids, View) and isinstance(first.dev.ids, View)
+    several = open_encoded(tmp_path, ["article", "charge"], settings)
+    assert several.dev.targets.shape == (len(several.dev), 2)
+    assert "a part of the same" in several.summary["held_out_source"]
 
 
 def test_a_methods_own_settings_go_to_its_runs_only():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import sys
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import chain
 from typing import Any
@@ -19,7 +19,7 @@ from infocal.text.sources import shown
 from infocal.text.vocabulary import Vocabulary
 from infocal.types import Document, Label, Span
 
-__all__ = ["Corpus", "CorpusBuilder", "Pieces", "flat_positions"]
+__all__ = ["Corpus", "CorpusBuilder", "Pieces", "View", "flat_positions"]
 
 CHUNK = 4096
 """Documents that are copied at a time, and so many hundred tokens: what lies beside the corpus stays small."""
@@ -61,12 +61,50 @@ class Pieces:
         return whole if dtype is None else whole.astype(dtype)
 
 
+class View:
+    """The tokens of some documents, read as if they stood behind one another; none of them is copied before.
+
+    Args:
+        whole: the tokens of all documents.
+        bounds: (n + 1,) the bounds of all documents.
+        rows: (k,) which of them, in their order.
+    """
+
+    dtype = np.dtype(np.int32)
+
+    def __init__(
+        self, whole: NDArray[np.int32] | Pieces, bounds: NDArray[np.int64], rows: NDArray[np.int64]
+    ) -> None:
+        self.whole = whole
+        self.offsets = np.concatenate([[0], np.cumsum(np.diff(bounds)[rows])]).astype(np.int64)
+        self._shift = bounds[rows] - self.offsets[:-1]
+
+    def __len__(self) -> int:
+        return int(self.offsets[-1])
+
+    @property
+    def shape(self) -> tuple[int]:
+        """(total,)."""
+        return (len(self),)
+
+    def __getitem__(self, places: NDArray[np.int64] | slice) -> NDArray[np.int32]:
+        if isinstance(places, slice):
+            places = np.arange(*places.indices(len(self)))
+        if not len(places):
+            return np.empty(0, dtype=self.dtype)
+        document = np.searchsorted(self.offsets, places, side="right") - 1
+        return self.whole[places + self._shift[document]]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return self[:].astype(self.dtype if dtype is None else dtype)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Corpus:
     """n encoded documents, one after the other.
 
     Attributes:
-        ids: (total,) int32, the tokens' ids, in one array or in pieces.
+        ids: (total,) int32, the tokens' ids, in one array, in pieces, or as a view of either.
         offsets: (n + 1,) int64, document i is ids[offsets[i]:offsets[i + 1]].
         lines: (n,) int32, where each document stands in its source; -1 if unknown.
         targets: (n,) int64 classes or float32 scores; None if unknown.
@@ -75,7 +113,7 @@ class Corpus:
         cut: how many documents were longer than the model reads and lost their ends.
     """
 
-    ids: NDArray[np.int32] | Pieces
+    ids: NDArray[np.int32] | Pieces | View
     offsets: NDArray[np.int64]
     lines: NDArray[np.int32]
     targets: NDArray[Any] | None = None
@@ -101,6 +139,14 @@ class Corpus:
             raise ValueError("the rows to shrink to must rise")
         return self._of(rows, in_place=True)
 
+    def view(self, rows: NDArray[np.int64]) -> Corpus:
+        """The same as ``subset``, but tokens stay where they are: for a large part of a corpus on disk."""
+        if self.gold is not None or isinstance(self.ids, View):
+            return self.subset(rows)
+        tokens = View(self.ids, self.offsets, rows)
+        targets = None if self.targets is None else self.targets[rows]
+        return Corpus(ids=tokens, offsets=tokens.offsets, lines=self.lines[rows], targets=targets, cut=self.cut)
+
     def word_counts(self, size: int) -> NDArray[np.int64]:
         """(size,) how often each id occurs."""
         return _counts(self.ids, size)
@@ -108,7 +154,7 @@ class Corpus:
     def _of(self, rows: NDArray[np.int64], *, in_place: bool) -> Corpus:
         offsets = np.concatenate([[0], np.cumsum(self.lengths[rows])]).astype(np.int64)
 
-        def gathered(values: NDArray[Any] | Pieces) -> NDArray[Any]:
+        def gathered(values: NDArray[Any] | Pieces | View) -> NDArray[Any]:
             reuse = in_place and isinstance(values, np.ndarray)
             found = np.asarray(values) if reuse else np.empty(offsets[-1], dtype=values.dtype)
             for start in range(0, len(rows), CHUNK):
@@ -144,7 +190,7 @@ class Corpus:
         for part in fields(self):
             value = getattr(self, part.name)
             digest.update(f"{part.name} {getattr(value, 'dtype', value)} {getattr(value, 'shape', ())};".encode())
-            for piece in value.parts if isinstance(value, Pieces) else [value]:
+            for piece in _in_memory(value):
                 if isinstance(piece, np.ndarray):
                     digest.update(np.ascontiguousarray(piece).data)
         return digest.hexdigest()
@@ -164,7 +210,14 @@ def flat_positions(offsets: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArr
     return np.repeat(starts - (ends - lengths), lengths) + np.arange(total)
 
 
-def _counts(ids: NDArray[np.int32] | Pieces, size: int) -> NDArray[np.int64]:
+def _in_memory(value: Any) -> Iterable[Any]:
+    """Arrays, one after the other, that make up what a corpus holds; anything else is given as it is."""
+    if isinstance(value, View):
+        return (value[start : start + 100 * CHUNK] for start in range(0, len(value), 100 * CHUNK))
+    return value.parts if isinstance(value, Pieces) else [value]
+
+
+def _counts(ids: NDArray[np.int32] | Pieces | View, size: int) -> NDArray[np.int64]:
     """(size,) how often each id occurs; numpy widens what it counts, so it gets a part at a time."""
     counted = np.zeros(size, dtype=np.int64)
     for start in range(0, len(ids), 100 * CHUNK):

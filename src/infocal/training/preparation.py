@@ -132,7 +132,9 @@ def prepare(
 
 
 def open_encoded(path: str | Path, label: str | Sequence[str], settings: Settings) -> Prepared:
-    """What a run reads, from a folder that `infocal prepare` wrote; its part valid is held out.
+    """What a run reads, from a folder that `infocal prepare` wrote.
+
+    Its part valid is held out; if there is none, a share of its part train. Tokens stay on disk.
 
     Args:
         path: the folder.
@@ -140,16 +142,25 @@ def open_encoded(path: str | Path, label: str | Sequence[str], settings: Setting
         settings: of the run; its segmenter and vocabulary are the folder's.
 
     Raises:
-        DataError: the folder is damaged, lacks the label, or has no part to hold out.
+        DataError: the folder is damaged, or lacks the label.
     """
     folder = EncodedFolder.open(path)
-    train, dev = folder.part("train", label), folder.part("valid", label)
-    task = _encoded_goal(folder, label).with_priors(np.asarray(train.targets))
+    task, train = _encoded_goal(folder, label), folder.part("train", label)
+    split = "valid" not in folder.manifest["parts"]
+    if split:
+        targets = np.asarray(train.targets)
+        rows, held = _hold_out(task, targets, share=settings.training.dev_share, seed=settings.seed)
+        train, dev = train.view(rows), train.view(held)
+    else:
+        dev = folder.part("valid", label)
+    task = task.with_priors(np.asarray(train.targets))
     cut = segmenter_named(folder.manifest["segmenter"])
     vectors = None
     if settings.text.vectors is not None:
         vectors = read_vectors(settings.text.vectors, wanted=lambda word: word in folder.vocabulary)
-    sources = {"source": folder.path.name, "held_out_source": f"{folder.path.name}, valid"}
+    sources = {"source": folder.path.name, "held_out_source": "a part of the same"}
+    if not split:
+        sources["held_out_source"] = f"{folder.path.name}, valid"
     summary = sources | summary_of(train, dev, task, folder.vocabulary, vectors, cut)
     max_tokens = int(folder.manifest["max_tokens"])
     notes = notes_of(
@@ -160,7 +171,7 @@ def open_encoded(path: str | Path, label: str | Sequence[str], settings: Setting
         max_tokens=max_tokens,
         vectors=settings.text.vectors,
         segmenter=cut,
-        split=False,
+        split=split,
         bad_rows=BadRows(),
     )
     return Prepared(cut, folder.vocabulary, vectors, task, train, dev, summary, notes, max_tokens)

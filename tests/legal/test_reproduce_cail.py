@@ -199,10 +199,32 @@ def test_printed_cells_that_cannot_be():
 
 
 @pytest.mark.parametrize(
-    ("cases", "name"), [(113_536, "small"), (1_600_000, "big"), (3_000, None), (500_000, None)]
+    ("column", "train", "test", "name"),
+    [
+        ("read", 154_592, 32_508, "small"),
+        ("read", 1_710_856, 217_016, "big"),
+        ("cases", 101_000, 27_000, "small"),
+        ("cases", 1_500_000, 190_000, "big"),
+        ("cases", 101_000, 12_000, None),  # half of the test cases
+        ("cases", 60_000, 26_766, None),
+        ("cases", 3_000, 500, None),
+    ],
 )
-def test_which_data_is_the_papers(cases, name):
-    assert which_official(cases) == name
+def test_which_data_is_the_papers(column, train, test, name):
+    found = which_official({"train": {column: train}, "test": {column: test}})
+    assert (found and found[0]) == name
+    assert found is None or ("lines" if column == "read" else "after the filters") in found[1]
+
+
+def test_the_user_says_which_data_it_is(out, command):
+    words = [*command, "--out", out, "--methods", "topjudge", "--tasks", "article,charge", "--cases", 0]
+    assert run(*words, "--official", "big").exit_code == 0
+    assert "| the paper's data | CAIL-big, by --official |" in (out / "table.md").read_text()
+    assert "TOPJUDGE, as published" in (out / "table.md").read_text()
+    assert run(*words).exit_code == 0
+    page = (out / "table.md").read_text()
+    assert "| the paper's data | no, by its size" in page
+    assert "as published" not in page
 
 
 def test_the_page_of_the_experiment_names_every_option_and_row():

@@ -57,6 +57,7 @@ class _Request:
     least_cases: int
     vectors: Path | None
     articles: Path | None
+    official: str | None
     decoder: str
     changes: tuple[str, ...]
     cases: int
@@ -95,6 +96,11 @@ class _Request:
 @least_cases
 @click.option("--vectors", type=FILE, metavar="FILE", help="Word vectors  [default: learned from the cases].")
 @click.option("--articles", type=FILE, metavar="FILE", help="Texts of the law articles for fla (JSON lines).")
+@click.option(
+    "--official",
+    type=click.Choice(("small", "big", "no")),
+    help="Which of the paper's data this is; published figures stand beside ours  [default: by its size].",
+)
 @click.option(
     "--decoder", type=click.Choice(DECODERS), default=DECODERS[0], show_default=True, help="How words are chosen."
 )
@@ -198,6 +204,18 @@ def _facts(
     return facts
 
 
+def _official(said: str | None, summary: Mapping[str, Any]) -> tuple[str | None, str]:
+    """The name of the paper's data that this is, if it is, and a few words on how that is known."""
+    from infocal.reproduce.published_cail import which_official
+
+    if said is not None:
+        return (None, "no, by --official") if said == "no" else (said, f"CAIL-{said}, by --official")
+    found = which_official(summary)
+    if found is None:
+        return None, "no, by its size (--official says otherwise)"
+    return found[0], f"CAIL-{found[0]}, by {found[1]}"
+
+
 def _deliver(
     request: _Request,
     plan: Plan,
@@ -217,12 +235,11 @@ def _deliver(
         markdown_report,
         shown_cells,
     )
-    from infocal.reproduce.published_cail import which_official
 
     results, summary = outcome.results, manifest["summary"]
-    counts = {part: int(summary[part]["cases"]) for part in summary}
-    official = which_official(sum(counts.values()))
-    data = {f"{part} cases": count for part, count in counts.items()}
+    official, known_by = _official(request.official, summary)
+    data: dict[str, object] = {f"{part} cases": int(summary[part]["cases"]) for part in summary}
+    data["the paper's data"] = known_by
     data |= {f"classes of {task}": len(manifest["labels"][task]) for task in plan.tasks}
     title = "Court cases, and the words that each model goes by"
     texts = {

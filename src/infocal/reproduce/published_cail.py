@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from infocal.data.cail import TASKS
 
 __all__ = [
-    "CAIL_SIZES",
+    "CAIL_CASES",
+    "CAIL_LINES",
     "CAIL_TABLES",
     "Cell",
     "Impossible",
@@ -107,16 +108,36 @@ CAIL_TABLES: Mapping[str, Mapping[str, Mapping[str, Cell]]] = {
 }
 """The paper's tables by size of the data, row and task."""
 
-CAIL_SIZES: Mapping[str, int] = {"small": 113_536, "big": 1_594_291}
-"""Cases after the paper's filters, all parts together."""
+Sizes = Mapping[str, Mapping[str, int]]
+
+CAIL_LINES: Sizes = {"small": {"train": 154_592, "test": 32_508}, "big": {"train": 1_710_856, "test": 217_016}}
+"""Lines of the files as they were released."""
+
+CAIL_CASES: Sizes = {"small": {"train": 101_685, "test": 26_766}, "big": {"train": 1_588_894, "test": 185_228}}
+"""Cases after filters like the paper's, as Yang et al. (MPBFN) count them."""
 
 
-def which_official(cases: int) -> str | None:
-    """The paper's data of about that many cases; None if it is neither.
+def which_official(summary: Mapping[str, Mapping[str, int]]) -> tuple[str, str] | None:
+    """The paper's data, and by what it is known; None if it is neither.
 
-    Filters and releases differ a little, so a tenth more or less counts as the same.
+    Train and test must both have about the right size; releases and filters differ a little, so a tenth more or
+    less counts as the same.
+
+    Args:
+        summary: part -> ``read``, the lines of its files, and ``cases``, those that passed the filters.
     """
-    return next((name for name, size in CAIL_SIZES.items() if abs(cases - size) <= size / 10), None)
+    for sizes, column, words in (
+        (CAIL_LINES, "read", "the number of lines in its files of train and test"),
+        (CAIL_CASES, "cases", "the number of its cases of train and test after the filters"),
+    ):
+        for name, parts in sizes.items():
+            if all(_near(summary.get(part, {}).get(column, 0), size) for part, size in parts.items()):
+                return name, words
+    return None
+
+
+def _near(found: int, size: int) -> bool:
+    return abs(found - size) <= size / 10
 
 
 def best_macro_f1(precision: float, recall: float) -> float:

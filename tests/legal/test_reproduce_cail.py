@@ -304,6 +304,22 @@ def test_what_is_held_out_stays_on_disk_and_is_the_same_for_a_seed(without_valid
     assert "a part of the same" in several.summary["held_out_source"]
 
 
+@pytest.mark.parametrize("name", ["topjudge", "infocal"])
+def test_epochs_are_whole_passes(name):
+    training = judgement_rows.Plan(rows=(name,), epochs=5).settings(name, "charge", 0).training
+    assert (training.joint_rounds, training.joint_patience) == (5, 5)
+    assert training.most_round_steps > 1_710_856  # a round is never cut before the end of the data
+    assert training.least_round_steps == 1
+    usual = judgement_rows.Plan(rows=(name,)).settings(name, "charge", 0).training
+    assert usual.most_round_steps == 250
+    assert usual.joint_rounds == load_settings(name).training.joint_rounds
+
+
+def test_other_epochs_are_another_run(out, command):
+    words = [*command, "--out", out, "--methods", "topjudge", "--tasks", "article,charge"]
+    assert "is of other data or settings" in run(*words, "--epochs", 2).stderr
+
+
 def test_a_methods_own_settings_go_to_its_runs_only():
     plan = judgement_rows.Plan(rows=("topjudge", "fla"), changes=("fla.articles=3", "training.clip=0.5"))
     fla, topjudge = (plan.settings(name, "all", 0) for name in ("fla", "topjudge"))

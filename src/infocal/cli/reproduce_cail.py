@@ -53,6 +53,7 @@ class _Request:
     tasks: tuple[str, ...]
     methods: tuple[str, ...]
     seeds: int
+    epochs: int | None
     select: float | None
     least_cases: int
     vectors: Path | None
@@ -87,6 +88,12 @@ class _Request:
     help=f"Of {', '.join(ROWS)}.",
 )
 @click.option("--seeds", type=click.IntRange(min=1), default=1, show_default=True, help="Runs of each method.")
+@click.option(
+    "--epochs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Passes over the training cases, each a round  [default: each method's own schedule].",
+)
 @click.option(
     "--select",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
@@ -129,6 +136,7 @@ def cail(**options: Any) -> None:
         rows=request.methods,
         tasks=request.tasks,
         seeds=tuple(range(request.seeds)),
+        epochs=request.epochs,
         select=request.select,
         changes=request.changes,
         vectors=request.vectors,

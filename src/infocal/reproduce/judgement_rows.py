@@ -14,6 +14,7 @@ from infocal.config import load_settings
 from infocal.data.cail import TASKS
 from infocal.errors import SettingsError
 from infocal.methods import METHODS
+from infocal.reproduce.beer import WHOLE_PASSES
 from infocal.settings import Settings
 
 __all__ = ["ALL", "DEFAULT_ROWS", "ROWS", "Plan", "Row"]
@@ -97,6 +98,7 @@ class Plan:
         changes: ``"name=value"`` settings for every run, which win over all others; those of a method's own group
             go to its runs only.
         vectors: a file of word vectors; None learns them from the cases.
+        epochs: passes over the training cases, each a round; None takes each method's own schedule.
         articles: a file of the articles' texts, for FLA; None goes by their names.
         decoder: how words are chosen from a model's scores.
     """
@@ -108,6 +110,7 @@ class Plan:
     changes: tuple[str, ...] = ()
     vectors: Path | None = None
     articles: Path | None = None
+    epochs: int | None = None
     decoder: str = "average"
 
     def settings(self, name: str, task: str, seed: int) -> Settings:
@@ -118,6 +121,9 @@ class Plan:
             fixed = {}  # these systems have sizes of their own
         if self.vectors is not None:
             fixed["text.vectors"] = str(self.vectors)
+        if self.epochs is not None:
+            rounds = {"training.joint_rounds": self.epochs, "training.joint_patience": self.epochs}
+            fixed |= {**WHOLE_PASSES, **rounds}
         return load_settings(
             row.recipe,
             [*(f"{setting}={json.dumps(value)}" for setting, value in fixed.items()), *self._changes(row.method)],

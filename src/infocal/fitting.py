@@ -197,7 +197,8 @@ def train_method(
 def resolve_settings(settings: Settings, prepared: Prepared) -> Settings:
     """Settle what depends on the data, so that the saved settings say what was done."""
     if prepared.max_tokens is not None:
-        text = settings.text.model_copy(update={"max_tokens": prepared.max_tokens})
+        known = {"max_tokens": prepared.max_tokens, "segmenter": prepared.segmenter.name}
+        text = settings.text.model_copy(update=known)
         settings = settings.model_copy(update={"text": text})
     if settings.loss.calibration_window != "auto":
         return settings

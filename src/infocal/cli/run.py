@@ -169,7 +169,10 @@ def _open_encoded(request: Request, settings: Settings) -> Prepared:
     for option, given in (
         ("--dev", request.dev),
         ("--text", request.columns.text),
+        ("--rationale", request.columns.rationale),
+        ("--task", settings.task != "auto"),
         ("--supervise", request.supervise),
+        ("--skip-bad", request.skip_bad),
     ):
         if given:
             raise SettingsError(f"{request.data} is an encoded corpus; {option} cannot be used with it")

@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from infocal.config import load_settings
 from infocal.data.encoded import EncodedFolder
 from infocal.errors import DataError, MissingExtraError, OtherFolderError, SettingsError
 from infocal.files import write_text
@@ -27,7 +28,7 @@ from infocal.settings import Settings
 from infocal.storage import WEIGHTS, load_method
 from infocal.tasks import Joint
 from infocal.text.vectors import read_vectors
-from infocal.training.preparation import Prepared, open_encoded
+from infocal.training.preparation import Prepared, check_text_settings, open_encoded
 
 if TYPE_CHECKING:
     from infocal.data.corpus import Corpus
@@ -115,6 +116,7 @@ def check_plan(plan: Plan) -> tuple[dict[tuple[str, str, int], Settings], dict[s
     """
     settings_of = {run: plan.settings(*run) for run in plan.runs()}
     for settings in settings_of.values():
+        check_text_settings(settings, segmenter="chinese", max_tokens=load_settings().text.max_tokens)
         if settings.fla is None:
             continue
         if settings.fla.article_task not in plan.tasks:

@@ -30,6 +30,7 @@ def notes_of(
     task: Goal,
     *,
     max_tokens: int,
+    changed_by: str,
     vectors: str | None,
     segmenter: Segmenter,
     split: bool,
@@ -43,6 +44,7 @@ def notes_of(
         dev: the held-out rows.
         task: what is predicted.
         max_tokens: where texts were cut.
+        changed_by: what has them cut elsewhere.
         vectors: the file of pretrained vectors, if there is one.
         segmenter: what cut the texts.
         split: whether the held-out rows are a part of the training data.
@@ -66,7 +68,7 @@ def notes_of(
     if cut := train.cut + (0 if split else dev.cut):  # parts of one corpus both count the whole's
         notes.append(
             f"{cut:,} texts are longer than {max_tokens:,} tokens; the model reads their "
-            "beginning only (the setting text.max_tokens changes that)."
+            f"beginning only ({changed_by} changes that)."
         )
     covered = summary.get(COVERED)
     if covered is not None and covered < LITTLE_COVERED:

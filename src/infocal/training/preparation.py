@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from infocal.config import load_settings
 from infocal.data.corpus import Corpus, CorpusBuilder
 from infocal.data.encoded import EncodedFolder
 from infocal.data.readers import BadRows
 from infocal.data.split import split_rows
-from infocal.errors import DataError
+from infocal.errors import DataError, SettingsError
 from infocal.tasks import Classification, Goal, Joint
 from infocal.text.segmentation import Segmenter, resolve_segmenter, segmenter_named
 from infocal.text.vectors import Vectors, read_vectors
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from infocal.nn.embedding import TokenEmbedding
     from infocal.settings import Settings
 
-__all__ = ["Prepared", "build_embedding", "encode_labelled", "open_encoded", "prepare"]
+__all__ = ["Prepared", "build_embedding", "check_text_settings", "encode_labelled", "open_encoded", "prepare"]
 
 SAMPLE = 200
 NO_ROW, A_ROW = "there is no row that can be used", "rows with a text and a label"
@@ -123,6 +124,7 @@ def prepare(
         dev,
         task,
         max_tokens=settings.text.max_tokens,
+        changed_by="the setting text.max_tokens",
         vectors=settings.text.vectors,
         segmenter=cut,
         split=split,
@@ -143,8 +145,11 @@ def open_encoded(path: str | Path, label: str | Sequence[str], settings: Setting
 
     Raises:
         DataError: the folder is damaged, or lacks the label.
+        SettingsError: the settings ask for other words than the folder has.
     """
     folder = EncodedFolder.open(path)
+    max_tokens = int(folder.manifest["max_tokens"])
+    check_text_settings(settings, segmenter=folder.manifest["segmenter"], max_tokens=max_tokens)
     task, train = _encoded_goal(folder, label), folder.part("train", label)
     split = "valid" not in folder.manifest["parts"]
     if split:
@@ -162,19 +167,43 @@ def open_encoded(path: str | Path, label: str | Sequence[str], settings: Setting
     if not split:
         sources["held_out_source"] = f"{folder.path.name}, valid"
     summary = sources | summary_of(train, dev, task, folder.vocabulary, vectors, cut)
-    max_tokens = int(folder.manifest["max_tokens"])
     notes = notes_of(
         summary,
         train,
         dev,
         task,
         max_tokens=max_tokens,
+        changed_by="`infocal prepare cail --max-tokens`",
         vectors=settings.text.vectors,
         segmenter=cut,
         split=split,
         bad_rows=BadRows(),
     )
     return Prepared(cut, folder.vocabulary, vectors, task, train, dev, summary, notes, max_tokens)
+
+
+def check_text_settings(settings: Settings, *, segmenter: str, max_tokens: int) -> None:
+    """Raise SettingsError if a run on encoded texts asks for other words than were chosen when they were encoded.
+
+    Args:
+        settings: of the run; the default recipe's values ask for nothing.
+        segmenter: that cut the texts.
+        max_tokens: where longer ones were cut.
+    """
+    usual = load_settings().text
+    true = {
+        "segmenter": segmenter,
+        "max_tokens": max_tokens,
+        "min_count": usual.min_count,
+        "max_words": usual.max_words,
+    }
+    for name, value in true.items():
+        asked = getattr(settings.text, name)
+        if asked not in (value, getattr(usual, name)):
+            raise SettingsError(
+                f"text.{name} is {asked!r}, but the texts are encoded already, with {value!r}; leave it out"
+                + (", or prepare them anew with --max-tokens" if name == "max_tokens" else "")
+            )
 
 
 def _encoded_goal(folder: EncodedFolder, label: str | Sequence[str]) -> Goal:

@@ -75,3 +75,33 @@ def test_what_an_encoded_corpus_cannot_give_is_refused(corpus, tmp_path, words, 
 def test_the_saved_settings_say_how_the_texts_were_cut(model):
     text = json.loads((model / "model.json").read_text())["settings"]["text"]
     assert (text["segmenter"], text["max_tokens"]) == ("chinese", 25)
+
+
+def test_a_model_of_cases_reads_files_of_cases_as_they_are(model, files):
+    result = run("explain", model, "--input", files / "test.json", "--format", "json", "--limit", 2)
+    assert result.exit_code == 0, result.output
+    first = json.loads((files / "test.json").read_text().splitlines()[0])
+    assert json.loads(result.stdout.splitlines()[0])["text"] == first["fact"]
+
+
+def test_new_cases_are_scored_from_a_file_with_a_column_for_each_label(model, files, tmp_path):
+    cases = [json.loads(line) for line in (files / "test.json").read_text().splitlines()]
+    rows = [{"fact": case["fact"], "charge": case["meta"]["accusation"][0]} for case in cases]
+    lines = "".join(json.dumps(row) + "\n" for row in rows)
+    (tmp_path / "new.jsonl").write_text(lines)
+    result = run("evaluate", model, tmp_path / "new.jsonl", "--json", "-")
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["n"] == len(rows)
+
+
+def test_a_folder_in_place_of_a_file_is_called_what_it_is(model, corpus, files, tmp_path):
+    result = run("explain", model, "--input", corpus)
+    assert result.exit_code == 3
+    said = " ".join(result.stderr.split())
+    assert "which keeps numbers of words and no texts; allowed: a file of texts" in said
+    named = ("--dev", corpus, "--test", corpus, "--methods", "infocal", "--out", tmp_path / "o")
+    result = run("compare", corpus, *named)
+    assert result.exit_code == 3
+    assert "this is a folder of `infocal prepare`" in " ".join(result.stderr.split())
+    said = " ".join(run("explain", model, "--input", files).stderr.split())
+    assert "`infocal train` and `evaluate` also take" in said

@@ -99,7 +99,10 @@ def compare(
     """
     from infocal.comparison.compare import compare as run
     from infocal.comparison.plan import Request, Sources
+    from infocal.data.records import format_of
 
+    for path in (data, dev, test):
+        format_of(path)  # a folder is no file
     voice = Voice(quiet=quiet)
     sources = Sources(
         train=data,

@@ -141,10 +141,13 @@ def _prepare(request: Request, settings: Settings, voice: Voice) -> Prepared:
             from_text=format_of(request.data) in (".csv", ".tsv"),
         )
     labels = request.columns.labels
-    prepared.summary["columns"] = {
-        "text": request.columns.text or "text",
-        "label": list(labels) if len(labels) > 1 else request.columns.label or "label",
-    }
+    prepared.summary.setdefault(
+        "columns",
+        {
+            "text": request.columns.text or "text",
+            "label": list(labels) if len(labels) > 1 else request.columns.label or "label",
+        },
+    )
     annotated = prepared.summary["annotated_rows"]
     if settings.loss.rationale_supervision and len(labels) > 1:
         raise SettingsError("--supervise is for one label: the human's evidence does not say which one it is for")

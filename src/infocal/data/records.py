@@ -66,14 +66,24 @@ def format_of(path: str | Path) -> str:
         DataError: the suffix is none of the known ones, or the path is a folder.
     """
     if Path(path).is_dir():
-        allowed = "a file of texts, or a folder that `infocal prepare` wrote"
-        raise DataError("this is a folder", allowed=allowed, source=str(path))
+        raise _folder(Path(path))
     name = Path(path).name.lower().removesuffix(".gz")
     suffix = Path(name).suffix
     if suffix not in FORMATS:
         allowed = f"{', '.join(FORMATS)}, each but the last also with .gz"
         raise DataError(f"the file's name ends in {shown(suffix)}", allowed=allowed, source=str(path))
     return suffix
+
+
+def _folder(path: Path) -> DataError:
+    """The error for a folder; those who can use an encoded corpus have looked for one before."""
+    from infocal.data.encoded import is_encoded
+
+    if is_encoded(path):
+        found = "this is a folder of `infocal prepare`, which keeps numbers of words and no texts"
+        return DataError(found, allowed="a file of texts", source=str(path))
+    allowed = "a file of texts; `infocal train` and `evaluate` also take a folder that `infocal prepare` wrote"
+    return DataError("this is a folder", allowed=allowed, source=str(path))
 
 
 def read_records(

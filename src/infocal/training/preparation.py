@@ -34,6 +34,9 @@ __all__ = ["Prepared", "build_embedding", "check_text_settings", "encode_labelle
 SAMPLE = 200
 NO_ROW, A_ROW = "there is no row that can be used", "rows with a text and a label"
 
+TEXT_COLUMNS = {"cail": "fact"}
+"""Where the files that an encoded corpus of some kind is made from have their texts."""
+
 
 @dataclass(frozen=True)
 class Prepared:
@@ -167,6 +170,8 @@ def open_encoded(path: str | Path, label: str | Sequence[str], settings: Setting
     if not split:
         sources["held_out_source"] = f"{folder.path.name}, valid"
     summary = sources | summary_of(train, dev, task, folder.vocabulary, vectors, cut)
+    text = TEXT_COLUMNS.get(str(folder.manifest.get("kind")), "text")
+    summary["columns"] = {"text": text, "label": label if isinstance(label, str) else list(label)}
     notes = notes_of(
         summary,
         train,

@@ -60,6 +60,8 @@ def out(command, tmp_path_factory):
     result = run(*command, "--out", folder, "--methods", methods, "--tasks", "article,charge")
     assert result.exit_code == 0, result.output
     assert "charge" in result.stdout
+    assert "second instance" in result.stdout
+    assert "knows them by their names only" in " ".join(result.stderr.split())
     return folder
 
 
@@ -86,6 +88,10 @@ def test_the_table_has_every_row_and_task(out):
         )
     page = (out / "table.md").read_text()
     assert "| train cases | 90 |" in page
+    assert "| read | 90 | 30 | 40 |" in page
+    assert "| not readable | 0 | 0 | 0 |" in page
+    assert "| several charges | 0 | 0 | 0 |" in page
+    assert "knows them by their names only" in page
     assert "27 of the 66 cells" in page
     assert "InfoCal, all tasks in one" in page
     assert not (out / "warm-ups").exists()
@@ -158,6 +164,9 @@ def test_a_line_that_cannot_be_read_is_left_out_and_told(command, data, tmp_path
     assert run(*words, "--skip-bad").exit_code == 0
     result = run(*words)  # of the cases that are there, a line was left out
     assert "was prepared from other files or with other settings" in " ".join(result.stderr.split())
+    page = (tmp_path / "o" / "table.md").read_text()
+    assert "| not readable | 1 | 0 | 0 |" in page
+    assert "by their names only" not in page  # FLA was not asked for
 
 
 def test_fla_needs_the_articles(out, command):
@@ -187,6 +196,20 @@ def test_published_figures_stand_beside_ours_on_the_papers_data():
     assert "0.850 ± 0.071" in page
     assert "TOPJUDGE, as published" in page
     assert r"\pm" in latex_table(results, ["charge"], "small")
+
+
+def test_every_printed_row_has_a_place_in_the_table():
+    rows = judgement_rows.ROWS.values()
+    placed = {row.published for row in rows} | {other for row in rows for other in row.also_published}
+    assert all(set(table) <= placed for table in CAIL_TABLES.values())
+    results = [Result("hardkuma", 0, {"charge": figures(0.8)}, 10.0)]
+    lines = lines_of(results, ["charge"], "big")
+    assert [line.title for line in lines] == [
+        "HardKuma",
+        "HardKuma, as published",
+        "HardKuma, all words, as published",
+    ]
+    assert lines[2].cells["charge"]["accuracy"].value == 0.907
 
 
 def test_printed_cells_that_cannot_be():

@@ -238,6 +238,7 @@ def _deliver(
     from infocal.reproduce.judgement_tables import (
         COLUMNS,
         csv_table,
+        filter_rows,
         latex_table,
         lines_of,
         markdown_report,
@@ -251,13 +252,16 @@ def _deliver(
     data |= {f"classes of {task}": len(manifest["labels"][task]) for task in plan.tasks}
     title = "Court cases, and the words that each model goes by"
     texts = {
-        "table.md": markdown_report(results, plan.tasks, official=official, data=data, notes=outcome.notes),
+        "table.md": markdown_report(
+            results, plan.tasks, official=official, data=data, filters=summary, notes=outcome.notes
+        ),
         "table.csv": csv_table(results, plan.tasks, official),
         "table.tex": latex_table(results, plan.tasks, official),
         **({"cases.html": cases_page(facts, title=title)} if request.cases else {}),
     }
     for name, content in texts.items():
         write_text(request.out / name, content)
+    voice.result.print(Table("Cases read, left out, and kept", ("", *summary), filter_rows(summary)))
     for task in plan.tasks:
         rows = [(line.title, *shown_cells(line, task)) for line in lines_of(results, plan.tasks, official)]
         voice.result.print(Table(task, ("", *COLUMNS.values()), rows))

@@ -34,6 +34,8 @@ class Row:
         method: what is trained.
         recipe: its recipe; None means the method's own.
         published: the row of the paper's table that it stands beside; None if there is none.
+        also_published: other rows of the paper's table that belong to the same method and that nothing here is
+            trained for.
         joint: whether one model answers all tasks.
         selects: whether it shows words; one that does not reads all of them.
     """
@@ -42,6 +44,7 @@ class Row:
     method: str
     recipe: str | None = None
     published: str | None = None
+    also_published: tuple[str, ...] = ()
     joint: bool = False
     selects: bool = True
 
@@ -55,6 +58,10 @@ def _ours(title: str, recipe: str, published: str | None) -> Row:
     return Row(title=title, method="infocal", recipe=recipe, published=published)
 
 
+def _selector(title: str, method: str) -> Row:
+    return Row(title=title, method=method, published=title, also_published=(f"{title}, all words",))
+
+
 def _judge(title: str, method: str) -> Row:
     return Row(title=title, method=method, published=title, joint=True, selects=False)
 
@@ -63,8 +70,8 @@ ROWS: Mapping[str, Row] = {
     "full-text": Row(
         title="All words, the same encoder", method="attention", published="InfoCal-L_adv-L_ib", selects=False
     ),
-    "bernoulli": Row(title="Bernoulli", method="bernoulli", published="Bernoulli"),
-    "hardkuma": Row(title="HardKuma", method="hardkuma", published="HardKuma"),
+    "bernoulli": _selector("Bernoulli", "bernoulli"),
+    "hardkuma": _selector("HardKuma", "hardkuma"),
     "infocal": _ours("InfoCal", "infocal", "InfoCal"),
     "infocal-full": _ours("InfoCal with L_adv and L_lm", "infocal-full", "InfoCal"),
     "infocal-no-guider": _ours("InfoCal-L_adv", "infocal-no-guider-with-lm", "InfoCal-L_adv"),

@@ -12,7 +12,7 @@ from infocal.reproduce.judgements import Result
 from infocal.reproduce.published_cail import CAIL_TABLES, impossible_cells
 from infocal.reproduce.tables import MEASURED, PUBLISHED, Line, Mean
 
-__all__ = ["COLUMNS", "csv_table", "latex_table", "lines_of", "markdown_report", "shown_cells"]
+__all__ = ["COLUMNS", "csv_table", "filter_rows", "latex_table", "lines_of", "markdown_report", "shown_cells"]
 
 COLUMNS = {
     "accuracy": "Acc",
@@ -42,13 +42,18 @@ def lines_of(results: Sequence[Result], tasks: Sequence[str], official: str | No
         ours = {task: _measured(results, name, task) for task in tasks}
         lines.append(Line(name, row.title, MEASURED, ours))
         if official is not None and row.published is not None:
-            printed = {task: _published(official, row.published, task) for task in tasks}
-            lines.append(Line(name, f"{row.published}, as published", PUBLISHED, printed))
+            lines.append(_printed(name, row.published, tasks, official))
+            lines += [_printed(other, other, tasks, official) for other in row.also_published]
     return sorted(lines, key=_joint)
 
 
+def _printed(row: str, method: str, tasks: Sequence[str], official: str) -> Line:
+    cells = {task: _published(official, method, task) for task in tasks}
+    return Line(row, f"{method}, as published", PUBLISHED, cells)
+
+
 def _joint(line: Line) -> bool:
-    return ROWS[line.row].joint
+    return line.row in ROWS and ROWS[line.row].joint
 
 
 def _measured(results: Sequence[Result], row: str, task: str) -> dict[str, Mean | None]:
@@ -75,6 +80,7 @@ def markdown_report(
     *,
     official: str | None,
     data: Mapping[str, object],
+    filters: Mapping[str, Mapping[str, int]] | None = None,
     notes: Sequence[str] = (),
 ) -> str:
     """A page: the table of each task, the data, and what to know.
@@ -84,10 +90,13 @@ def markdown_report(
         tasks: the columns.
         official: as in :func:`lines_of`.
         data: what the cases are, by name.
+        filters: part -> what of it was read, left out for each reason, and stayed; None where that is not known.
         notes: more sentences.
     """
     lines = lines_of(results, tasks, official)
     parts = ["# Court cases: article, charge and penalty term", markdown_table(("data", ""), _facts(data))]
+    if filters:
+        parts += ["## Cases read, left out, and kept", markdown_table(("", *filters), filter_rows(filters))]
     for task in tasks:
         header = ["", *COLUMNS.values(), "seeds", "training s"]
         rows = [[line.title, *shown_cells(line, task), *_effort(results, line, task)] for line in lines]
@@ -98,6 +107,12 @@ def markdown_report(
         parts += [f"## {task}", markdown_table(header, rows)]
     said = [*NOTES, *notes, *_about_the_paper(official)]
     return "\n\n".join([*parts, "## Notes", "\n".join(f"- {note}" for note in said)]) + "\n"
+
+
+def filter_rows(filters: Mapping[str, Mapping[str, int]]) -> list[tuple[str, ...]]:
+    """For each step of the preparation the cases of each part, as text."""
+    steps = dict.fromkeys(step for part in filters.values() for step in part)
+    return [(step, *(f"{part.get(step, 0):,}" for part in filters.values())) for step in steps]
 
 
 def _facts(data: Mapping[str, object]) -> Iterator[tuple[str, str]]:

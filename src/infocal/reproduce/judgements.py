@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Outcome", "Result", "check_plan", "model_of", "reproduce_cail"]
 
+NO_LAW = "FLA was not given the texts of the law articles (--articles): it knows them by their names only."
 RESULT, TRAINED = "result.json", "trained.json"
 
 
@@ -156,6 +157,8 @@ def reproduce_cail(
     ]
     found = {job.run: job.finished() for job in jobs}  # what does not go together is said before any work
     results, notes = [], dict[str, None]()
+    if not law and any(settings.method == "fla" for settings in settings_of.values()):
+        notes[NO_LAW] = None
     for place, job in enumerate(jobs, 1):
         name, task, seed = job.run
         record = found[job.run]

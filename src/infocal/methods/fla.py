@@ -35,7 +35,9 @@ class Fla(Judge):
         o   = V relu(U_2 relu(U_1 [f; z])), all tasks' outputs side by side
 
     The authors predict charges and extract articles; here both are tasks, the article is learned from its labels
-    alone, and every task is answered from the same vector.
+    alone, and every task is answered from the same vector. The authors' full model is said to teach the attention
+    over the articles found from the articles that the court named, too; we had no text of it to follow, so that is
+    left out.
 
     Args:
         settings: sizes.

@@ -20,7 +20,7 @@ from infocal.cli.prepare import by_name
 from infocal.cli.prepare import cail as verb
 from infocal.data.encoded import EncodedFolder, is_encoded
 from infocal.errors import DataError, InfocalError, SettingsError
-from infocal.legal import prepare
+from infocal.legal import folder, prepare
 from infocal.legal.prepare import Request, prepare_cases
 from infocal.legal.processes import Processes
 from infocal.text.segmentation import chinese
@@ -134,7 +134,7 @@ def test_a_second_call_does_nothing_and_another_plan_is_refused(files, tmp_path)
 
 def test_what_other_rules_made_is_not_the_same(files, tmp_path, monkeypatch):
     prepare_cases(request(files, tmp_path / "out"))
-    monkeypatch.setattr(prepare, "RULES", prepare.RULES + 1)
+    monkeypatch.setattr(folder, "RULES", folder.RULES + 1)
     with pytest.raises(SettingsError, match="another preparation"):
         prepare_cases(request(files, tmp_path / "out"))
 
@@ -219,7 +219,7 @@ def test_an_error_names_the_line_and_nothing_done_is_lost(files, tmp_path, monke
     assert not is_encoded(out)
     before = {item.name: item.stat().st_mtime_ns for item in (out / "work").glob("train-*.arrow")}
     with monkeypatch.context() as patch:
-        patch.setattr(prepare, "_publish", lambda folder: None)
+        patch.setattr(prepare, "publish", lambda folder: None)
         prepare_cases(request(files, out, parts=parts, skip_bad=True))
     assert before.items() <= {item.name: item.stat().st_mtime_ns for item in (out / "work").iterdir()}.items()
     with pytest.raises(SettingsError, match="another preparation"):  # lines were left out

@@ -16,6 +16,7 @@ from infocal.losses.classwise import doubt, share_gap
 from infocal.losses.imitating import answer_cross_entropy, answer_error
 from infocal.methods import build_method
 from infocal.methods.base import Conditions
+from infocal.methods.parts import targets_of
 from infocal.nn.embedding import TokenEmbedding
 from infocal.nn.gates import straight_through, subset_gumbel, subset_sizes
 from infocal.tasks import Classification
@@ -41,8 +42,8 @@ REACHES = {
     ("l2x", "joint"): {"answer_imitation": {"selector", "approximator"}},
     ("car", "warm_up"): {"guidance": {"embedding", "classifier"}},
     ("car", "joint"): {
-        "factual": {"factual", "discriminator"},
-        "counterfactual": {"counterfactual", "discriminator"},
+        "factual": {"factual"},
+        "counterfactual": {"counterfactual"},
         "sparsity": {"factual", "counterfactual"},
         "continuity": {"factual", "counterfactual"},
         "discrimination": {"discriminator"},
@@ -335,12 +336,23 @@ def test_the_gap_to_the_share_is_that_of_all_texts_that_a_generator_reads():
 def test_the_controller_moves_the_generators_of_both_roles(network, batch):
     built = network(settings_of("car"))
     masks = []
-    built._judge = lambda vectors, selection, mask, classes: masks.append(selection) or selection.sum(1)
+    built._judge = lambda _, __, selections, ___: masks.extend(selections) or tuple(s.sum(1) for s in selections)
     for offset in (-50.0, 50.0):
         built.step(batch, Conditions("joint", offset, torch.Generator().manual_seed(0)))
     everything, nothing = masks[:4], masks[4:]
     assert all(torch.equal(mask.detach(), batch.mask.float()) for mask in everything)
     assert not any(mask.detach().any() for mask in nothing)
+
+
+def test_the_discriminators_say_of_two_rationales_in_one_pass_what_they_say_of_each(network, batch):
+    built = network(settings_of("car", **QUIET)).eval()
+    vectors, mask, classes = built.embedding(batch.ids), batch.mask, targets_of(batch)
+    others = (classes + 1) % 3
+    one, other = mask.float(), (torch.arange(mask.shape[1]) % 2 == 0) * mask.float()
+    found = built._judge(vectors, mask, (one, other), (classes, others))
+    for log_odds, selection, asked in zip(found, (one, other), (classes, others), strict=True):
+        alone = built.discriminator(vectors * selection.unsqueeze(-1), mask)
+        torch.testing.assert_close(log_odds, alone[torch.arange(len(asked)), asked])
 
 
 def test_doubt_is_what_is_left_of_the_discriminators_belief():

@@ -10,7 +10,15 @@ from infocal.losses.adversarial import discrimination
 from infocal.losses.classwise import doubt, share_gap
 from infocal.losses.fluency import fused_lasso
 from infocal.methods.base import Conditions, Method, Player, Step
-from infocal.methods.parts import build_predictor, encoder_sizes, input_dropout, only, own_settings, targets_of
+from infocal.methods.parts import (
+    build_predictor,
+    encoder_sizes,
+    input_dropout,
+    only,
+    own_settings,
+    targets_of,
+    unmoved,
+)
 from infocal.nn.classwise import ClasswiseSelector
 from infocal.nn.embedding import TokenEmbedding
 from infocal.nn.gates import straight_through
@@ -110,10 +118,8 @@ class Car(Method):
         factual = self._rationale(self.factual, vectors, mask, classes, conditions)
         counterfactual = self._rationale(self.counterfactual, vectors, mask, others, conditions)
         found = self._wishes(vectors, mask, factual, classes, counterfactual, others)
-        found["discrimination"] = discrimination(
-            self._judge(vectors, factual.detach(), mask, classes),
-            self._judge(vectors, counterfactual.detach(), mask, others),
-        )
+        judged = self._judge(vectors, mask, (factual.detach(), counterfactual.detach()), (classes, others))
+        found["discrimination"] = discrimination(*judged)
         kept = vectors * factual.detach().unsqueeze(-1)
         found["prediction"] = self.task_loss(self.predictor(kept, mask), batch)
         return Step(found, float(factual.detach().sum()), tokens)
@@ -150,9 +156,11 @@ class Car(Method):
     ) -> dict[str, Tensor]:
         """What the generators want: to pass for factual, within the share, in few pieces."""
         share = self.settings.select
+        with unmoved(self.discriminator):
+            judged = self._judge(vectors, mask, (factual, counterfactual), (classes, others))
         return {
-            "factual": doubt(self._judge(vectors, factual, mask, classes)),
-            "counterfactual": doubt(self._judge(vectors, counterfactual, mask, others)),
+            "factual": doubt(judged[0]),
+            "counterfactual": doubt(judged[1]),
             "sparsity": share_gap(factual, mask, classes, share=share)
             + share_gap(counterfactual, mask, others, share=share),
             "continuity": fused_lasso(factual, mask) + fused_lasso(counterfactual, mask),
@@ -170,10 +178,21 @@ class Car(Method):
         logits = generator(vectors, mask, classes) - conditions.offset
         return straight_through(logits, temperature=self.settings.gate.temperature) * mask
 
-    def _judge(self, vectors: Tensor, selection: Tensor, mask: Tensor, classes: Tensor) -> Tensor:
-        """(b,): the log-odds by which the discriminator of each document's class takes its words for factual."""
-        logits: Tensor = self.discriminator(vectors * selection.unsqueeze(-1), mask)
-        return logits.gather(1, classes.unsqueeze(1)).squeeze(1)
+    def _judge(
+        self, vectors: Tensor, mask: Tensor, selections: tuple[Tensor, Tensor], classes: tuple[Tensor, Tensor]
+    ) -> tuple[Tensor, Tensor]:
+        """(b,) twice: the log-odds by which the discriminators take words for factual, in one pass.
+
+        Args:
+            vectors: (b, t, d).
+            mask: (b, t), True on real tokens.
+            selections: (b, t) each, of the factual and of the counterfactual generators.
+            classes: (b,) each, whose generator chose, and whose discriminator is asked.
+        """
+        kept = torch.cat([vectors * selection.unsqueeze(-1) for selection in selections])
+        logits: Tensor = self.discriminator(kept, torch.cat((mask, mask)))
+        factual, counterfactual = logits.gather(1, torch.cat(classes).unsqueeze(1)).squeeze(1).chunk(2)
+        return factual, counterfactual
 
     def _other_classes(self, classes: Tensor, generator: Generator) -> Tensor:
         """(b,): for each document a class that is not its own."""

@@ -27,6 +27,7 @@ __all__ = [
     "own_settings",
     "standing_still",
     "targets_of",
+    "unmoved",
 ]
 
 Group = TypeVar("Group")
@@ -77,17 +78,28 @@ def only(vectors: Tensor, selected: Tensor, mask: Tensor) -> Tensor:
 
 
 @contextmanager
-def standing_still(*modules: nn.Module) -> Iterator[None]:
-    """Dropout is off and parameters want no gradient, so that one of the inputs costs no more than that."""
-    training = [module.training for module in modules]
+def unmoved(*modules: nn.Module) -> Iterator[None]:
+    """Parameters want no gradient, so that one of the inputs costs no more than that."""
     wanting = [p for module in modules for p in module.parameters() if p.requires_grad]
     try:
-        for module in modules:
-            module.eval().requires_grad_(False)
+        for parameter in wanting:
+            parameter.requires_grad_(False)
         yield
     finally:
         for parameter in wanting:
             parameter.requires_grad_(True)
+
+
+@contextmanager
+def standing_still(*modules: nn.Module) -> Iterator[None]:
+    """As in `unmoved`, and dropout is off."""
+    training = [module.training for module in modules]
+    try:
+        for module in modules:
+            module.eval()
+        with unmoved(*modules):
+            yield
+    finally:
         for module, mode in zip(modules, training, strict=True):
             module.train(mode)
 

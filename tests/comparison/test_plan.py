@@ -94,7 +94,7 @@ def test_a_setting_of_one_method_goes_to_that_method_only(request_for):
     assert ours.settings.hardkuma is None
     assert theirs.settings.hardkuma.stretch == 0.3
     assert ours.settings.encoder.dropout == theirs.settings.encoder.dropout == 0.1
-    with pytest.raises(SettingsError, match="method car, which is not compared"):
+    with pytest.raises(SettingsError, match="method car; add car to --methods"):
         plan_runs(request_for("infocal", changes=("car.sparsity=1",)))
     with pytest.raises(SettingsError, match="did you mean 'dropout'"):
         plan_runs(request_for("infocal", changes=("encoder.dropuot=1",)))

@@ -272,7 +272,7 @@ def test_articles_of_other_names_are_not_passed_over(command, tmp_path):
         (("--articles", "nope.jsonl"), "nope.jsonl: there is no such file", 3),
         (("--vectors", "nope.txt"), "nope.txt: there is no such file", 3),
         (("--set", "text.max_tokens=50"), "text.max_tokens is 50, but the texts are encoded already", 2),
-        (("--set", "mpbfn.filters=3"), "add a row of it to --methods", 2),
+        (("--set", "mpbfn.filters=3"), "add mpbfn to --methods", 2),
     ],
 )
 def test_options_are_checked_before_the_cases_are_prepared(command, tmp_path, wrong, said, code):

@@ -15,10 +15,12 @@ from infocal.cli import main
 from infocal.cli import reproduce as verb
 from infocal.data.beer import ANNOTATIONS, ASPECTS, VECTORS, review_file
 from infocal.errors import SettingsError
+from infocal.reproduce import figures
 from infocal.reproduce.beer import DEFAULT_ROWS, ROWS, SELECT, Plan
 from infocal.reproduce.cases import Case, Reading, cases_page, choose_cases
 from infocal.reproduce.reviews import LeiReviews, RatedReviews
 from infocal.reproduce.runs import is_finished
+from infocal.reproduce.scoring import RunResult
 from infocal.types import Document
 
 GOOD = {"appearance": "clear golden colour", "smell": "fresh floral hops", "palate": "creamy full body"}
@@ -139,6 +141,21 @@ class TestWithLeisFiles:
         for name in ("error-by-share", "agreement-by-round"):
             assert (out / f"{name}.png").read_bytes().startswith(b"\x89PNG")
             assert (out / f"{name}.pdf").read_bytes().startswith(b"%PDF")
+
+    @pytest.mark.parametrize(
+        ("rows", "line"),
+        [
+            (("hardkuma", "infocal-paper"), "full text (InfoCal, the paper's weights)"),
+            (("bernoulli", "hardkuma", "infocal-paper-no-adv"), None),
+        ],
+    )
+    def test_the_full_text_line_is_that_of_a_row_that_learned_to_read_it(self, rows, line, tmp_path, monkeypatch):
+        shown = []
+        monkeypatch.setattr(figures, "_save", lambda figure, panels, stem: shown.extend(panels) or [])
+        results = [RunResult(row, "smell", 0, {}, mse=0.02, full_text_mse=0.01, selected=0.07) for row in rows]
+        figures.draw_error_by_share(results, ["smell"], tmp_path)
+        labels = [label for axes in shown for label in axes.get_legend_handles_labels()[1]]
+        assert [label for label in labels if label.startswith("full text")] == ([] if line is None else [line])
 
     def test_cases_show_human_and_methods_in_three_colours(self, done):
         source = (done[0] / "cases.html").read_text(encoding="utf-8")
@@ -348,6 +365,14 @@ class TestPlan:
         assert plan.settings("infocal-paper-no-adv", "smell", 0, reviews).loss.imitation == 0
         training = plan.settings("infocal", "smell", 0, reviews).training
         assert (training.joint_rounds, training.joint_patience) == (50, 50)
+
+    def test_a_setting_of_one_method_goes_to_its_rows_only(self, release):
+        reviews = LeiReviews(release, release / VECTORS)
+        plan = Plan(aspects=ASPECTS, rows=("infocal", "hardkuma-paper"), changes=("hardkuma.stretch=0.3",))
+        assert plan.settings("infocal", "smell", 0, reviews).hardkuma is None
+        assert plan.settings("hardkuma-paper", "smell", 0, reviews).hardkuma.stretch == 0.3
+        with pytest.raises(SettingsError, match="add hardkuma to --methods"):
+            Plan(aspects=ASPECTS, rows=("infocal",), changes=plan.changes).settings("infocal", "smell", 0, reviews)
 
     def test_command_line_names_what_the_library_has(self):
         assert tuple(ROWS) == verb.ROWS

@@ -18,7 +18,7 @@ from infocal.data.readers import BadRows, read_documents
 from infocal.data.records import format_of
 from infocal.errors import SettingsError
 from infocal.files import sha256_of
-from infocal.methods import METHODS, WITHOUT_EVIDENCE
+from infocal.methods import METHODS, WITHOUT_EVIDENCE, changes_for
 from infocal.settings import Settings
 from infocal.training.preparation import Prepared, prepare
 from infocal.types import Document
@@ -169,14 +169,14 @@ def plan_runs(request: Request) -> list[Run]:
     for name, method in methods.items():
         if method in WITHOUT_EVIDENCE:
             raise SettingsError(f"{name} is the method {method}, which shows no evidence to compare; leave it out")
-    _check_changes(request.changes, set(methods.values()))
     contents = request.sources.contents()
     runs = []
     for seed in range(request.seeds):
         for name, recipe in contenders.items():
-            settings = load_settings(
-                recipe, _changes_for(methods[name], request), task=request.task, select=request.select, seed=seed
-            )
+            changes = changes_for(methods[name], request.changes, among=set(methods.values()))
+            if request.vectors is not None:
+                changes.append(f"text.vectors={json.dumps(str(request.vectors.resolve()))}")
+            settings = load_settings(recipe, changes, task=request.task, select=request.select, seed=seed)
             identity = _identity(settings, contents, request.shares)
             path = request.out / RUNS / f"{_file_name(name)}-{seed}.json"
             runs.append(Run(contender=name, settings=settings, identity=identity, path=path))
@@ -208,20 +208,6 @@ def _contenders(words: Sequence[str]) -> dict[str, str]:
 
 def _file_name(name: str) -> str:
     return re.sub(r"[^\w.-]", "_", name)
-
-
-def _check_changes(changes: Sequence[str], methods: set[str]) -> None:
-    for change in changes:
-        group = change.partition(".")[0].strip()
-        if group in METHODS and group not in methods:
-            raise SettingsError(f"{change!r} is a setting of the method {group}, which is not compared")
-
-
-def _changes_for(method: str, request: Request) -> list[str]:
-    kept = [item for item in request.changes if item.partition(".")[0].strip() not in METHODS.keys() - {method}]
-    if request.vectors is not None:
-        kept.append(f"text.vectors={json.dumps(str(request.vectors.resolve()))}")
-    return kept
 
 
 def _identity(settings: Settings, contents: dict[str, Any], shares: Sequence[float]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from infocal.settings import Settings
     from infocal.tasks import Goal
 
-__all__ = ["JOINT", "METHODS", "WITHOUT_EVIDENCE", "build_method", "check_goal"]
+__all__ = ["JOINT", "METHODS", "WITHOUT_EVIDENCE", "build_method", "changes_for", "check_goal"]
 
 METHODS = {
     "infocal": "InfoCal",
@@ -53,6 +53,27 @@ def check_goal(method: str, task: Goal, *, instead: Collection[str] = JOINT) -> 
             f"the method {method} finds words for each class, and scores have no classes; "
             "use another method, or make classes of the scores and set task=classify"
         )
+
+
+def changes_for(method: str, changes: Sequence[str], *, among: Collection[str]) -> list[str]:
+    """Those of some changes of settings that are for a method: all but those of other methods' own settings.
+
+    Args:
+        method: whose settings are changed.
+        changes: ``"name=value"``.
+        among: all methods that the changes are meant for.
+
+    Raises:
+        SettingsError: a change is of a method's own settings, and the method is not among them.
+    """
+    found = []
+    for change in changes:
+        group = change.partition(".")[0].strip()
+        if group in METHODS and group not in among:
+            raise SettingsError(f"{change!r} is a setting of the method {group}; add {group} to --methods")
+        if group not in METHODS or group == method:
+            found.append(change)
+    return found
 
 
 def build_method(

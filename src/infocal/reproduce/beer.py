@@ -19,6 +19,7 @@ from infocal.errors import DataError, SettingsError
 from infocal.files import write_text
 from infocal.fitting import WARM_UPS
 from infocal.loading import load_one
+from infocal.methods import changes_for
 from infocal.reproduce.cases import Case, Reading, choose_cases
 from infocal.reproduce.reviews import Reviews, aligned
 from infocal.reproduce.runs import MODEL, held_out_error, is_finished, read_rounds, train_run
@@ -118,7 +119,8 @@ class Plan:
         aspects: of ``infocal.data.beer.ASPECTS``.
         rows: names of ``ROWS``.
         seeds: how many; 0, 1, and so on.
-        changes: ``"name=value"`` settings for every run, which win over all others.
+        changes: ``"name=value"`` settings for every run, which win over all others; those of a method's own group
+            go to its runs only.
         epochs: passes over the training reviews, each a round; None takes each method's own schedule.
         decoder: how words are chosen from a model's scores.
         cases: texts on the page of cases.
@@ -153,9 +155,10 @@ class Plan:
                 "training.joint_patience": self.epochs,
             }
         changes |= {**row.changes, **(weights or {})}
+        asked = changes_for(row.method, self.changes, among={ROWS[name].method for name in self.rows})
         return load_settings(
             None if row.recipe is None else row.recipe.format(aspect=aspect),
-            [*(f"{setting}={json.dumps(value)}" for setting, value in changes.items()), *self.changes],
+            [*(f"{setting}={json.dumps(value)}" for setting, value in changes.items()), *asked],
             method=row.method,
             task="regress",
             select=SELECT[aspect],

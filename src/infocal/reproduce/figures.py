@@ -20,14 +20,24 @@ if TYPE_CHECKING:
 
 __all__ = ["draw_agreement_by_round", "draw_error_by_share"]
 
-FULL_TEXT_ROWS = ("attention", "infocal")
-"""Whose full-text error is the baseline: the first that was trained."""
+FULL_TEXT_ROWS = (
+    "attention",
+    "infocal",
+    "infocal-search",
+    "infocal-paper",
+    "infocal-paper-hk",
+    "infocal-paper-no-lm",
+    "l2x",
+    "invase",
+)
+"""Those with a part that learns to read full texts; the error of the first that was trained is the baseline."""
 
 
 def draw_error_by_share(results: Sequence[RunResult], aspects: Sequence[str], folder: Path) -> list[Path]:
     """Squared error on the test reviews against the share of words selected, a panel per aspect.
 
-    Each model is read at several shares. The dashed line is the error of a reader of the full text.
+    Each model is read at several shares. The dashed line is the error of a reader of the full text; there is none
+    where no row has learned to read it.
 
     Returns:
         the files written, a PNG and a PDF.
@@ -41,10 +51,11 @@ def draw_error_by_share(results: Sequence[RunResult], aspects: Sequence[str], fo
                 for point in run.by_share:
                     points[point["share"]].append((100 * point["selected"], point["mse"]))
             _curve(axes, place, row, [_middle(found) for _, found in sorted(points.items())])
-        baseline, row = _full_text(results, aspect)
-        axes.axhline(
-            baseline, color="#0000c0", linestyle="--", linewidth=1.2, label=f"full text ({ROWS[row].title})"
-        )
+        reader = next((row for row in FULL_TEXT_ROWS if row in dict(_by_row(results, aspect))), None)
+        if reader is not None:
+            error = statistics.fmean(r.full_text_mse for r in results if (r.row, r.aspect) == (reader, aspect))
+            title = f"full text ({ROWS[reader].title})"
+            axes.axhline(error, color="#0000c0", linestyle="--", linewidth=1.2, label=title)
         axes.axvline(
             100 * SELECT[aspect], color="#777777", linestyle=":", linewidth=1.2, label="share trained for"
         )
@@ -123,13 +134,6 @@ def _curve(axes: Axes, place: int, row: str, points: Sequence[tuple[float, float
     if any(spread):
         low, high = ([u + sign * s for u, s in zip(up, spread, strict=True)] for sign in (-1, 1))
         axes.fill_between(across, low, high, color=style.colour, alpha=0.15, linewidth=0)
-
-
-def _full_text(results: Sequence[RunResult], aspect: str) -> tuple[float, str]:
-    trained = [row for row, _ in _by_row(results, aspect)]
-    row = next((row for row in FULL_TEXT_ROWS if row in trained), trained[0])
-    errors = [r.full_text_mse for r in results if (r.row, r.aspect) == (row, aspect)]
-    return statistics.fmean(errors), row
 
 
 def _save(figure: Figure, panels: Iterable[Any], stem: Path) -> list[Path]:

@@ -12,8 +12,7 @@ from pathlib import Path
 
 from infocal.config import load_settings
 from infocal.data.cail import TASKS
-from infocal.errors import SettingsError
-from infocal.methods import METHODS
+from infocal.methods import changes_for
 from infocal.reproduce.beer import WHOLE_PASSES
 from infocal.settings import Settings
 
@@ -131,23 +130,14 @@ class Plan:
         if self.epochs is not None:
             rounds = {"training.joint_rounds": self.epochs, "training.joint_patience": self.epochs}
             fixed |= {**WHOLE_PASSES, **rounds}
+        changes = changes_for(row.method, self.changes, among={ROWS[name].method for name in self.rows})
         return load_settings(
             row.recipe,
-            [*(f"{setting}={json.dumps(value)}" for setting, value in fixed.items()), *self._changes(row.method)],
+            [*(f"{setting}={json.dumps(value)}" for setting, value in fixed.items()), *changes],
             method=row.method,
             select=self.select or SELECT[self.tasks[0] if task == ALL else task],
             seed=seed,
         )
-
-    def _changes(self, method: str) -> list[str]:
-        """The changes for the runs of a method."""
-        groups = [item.partition(".")[0].strip() for item in self.changes]
-        methods = {ROWS[name].method for name in self.rows}
-        for group, item in zip(groups, self.changes, strict=True):
-            if group in METHODS and group not in methods:
-                raise SettingsError(f"{item!r} is a setting of the method {group}; add a row of it to --methods")
-        others = METHODS.keys() - {method}
-        return [item for group, item in zip(groups, self.changes, strict=True) if group not in others]
 
     def runs(self) -> Iterator[tuple[str, str, int]]:
         """Row, task (or all) and seed of every run."""

@@ -10,6 +10,8 @@ texts of each data set in which a human marked words:
   words scattered at random: if the first two do not differ, it knows that words belong together, not which;
 - how often do the human's words cost less than their runs put elsewhere?
 
+`--texts FILE ...` gives it more to learn from: other texts, read before those of the data set.
+
 Costs are those of the printed form, per selected word. The first word of a run costs nothing, each further one
 what the language model makes of it, the end of a run ln 2 = 0.69.
 """
@@ -18,7 +20,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -29,13 +31,14 @@ from numpy.typing import NDArray
 from infocal.comparison.plan import Sources
 from infocal.config import load_settings
 from infocal.data.batches import collate, plan_batches
-from infocal.data.corpus import Corpus
-from infocal.data.readers import BadRows
+from infocal.data.corpus import Corpus, CorpusBuilder
+from infocal.data.readers import BadRows, read_documents
 from infocal.evaluation.ragged import runs, sums
 from infocal.losses.fluency import language_model_cost
 from infocal.markup import markdown_table
 from infocal.nn.embedding import TokenEmbedding
 from infocal.nn.language_model import VectorLanguageModel
+from infocal.settings import Settings
 from infocal.training.preparation import Prepared, build_embedding, prepare
 from infocal.training.pretrain import pretrain_language_model
 
@@ -56,8 +59,19 @@ def trained(field: Field, arguments: argparse.Namespace) -> tuple[Prepared, Toke
     torch.manual_seed(arguments.seed)
     embedding = build_embedding(prepared, settings)
     model = VectorLanguageModel(width=embedding.width, hidden_width=settings.language_model.hidden_width)
+    if arguments.texts:
+        pretrain_language_model(model, embedding, other_texts(arguments.texts, prepared, settings), settings)
     pretrain_language_model(model, embedding, prepared.train, settings)
     return prepared, embedding, model
+
+
+def other_texts(paths: Sequence[str], prepared: Prepared, settings: Settings) -> Corpus:
+    """The texts of some files, in the words of the data set."""
+    builder = CorpusBuilder(prepared.segmenter, max_tokens=settings.text.max_tokens, source=", ".join(paths))
+    for path in paths:
+        for document in read_documents(path, bad_rows=BadRows(skip=True), label=None, rationale=None):
+            builder.add(document)
+    return builder.finish(prepared.vocabulary)
 
 
 @torch.no_grad()
@@ -164,8 +178,11 @@ def main() -> None:
     parser.add_argument("--vectors", default="../shared/vectors/glove-100d.txt.gz")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--passes", type=int, default=1, help="of the language model over the training texts")
+    parser.add_argument("--texts", nargs="+", default=[], help="files of other texts to learn from first")
+    fields = {field.name: field for field in FIELDS if not field.half}
+    parser.add_argument("--only", nargs="+", default=list(fields), choices=list(fields), help="some data sets")
     arguments = parser.parse_args()
-    rows = [row(field, arguments) for field in FIELDS if not field.half]
+    rows = [row(fields[name], arguments) for name in arguments.only]
     titles = [
         "data",
         "texts",

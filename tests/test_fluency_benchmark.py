@@ -63,7 +63,8 @@ def test_costs_are_those_of_the_equation(benchmark):
     np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
-def test_it_prints_a_row_for_each_data_set(benchmark, tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize("more", [False, True])
+def test_it_prints_a_row_for_each_data_set(benchmark, tmp_path, monkeypatch, capsys, more):
     for name in ("restaurant", "tweets", "hatexplain"):
         (tmp_path / name).mkdir()
         for part, count in (("train", 40), ("dev", 12)):
@@ -72,8 +73,17 @@ def test_it_prints_a_row_for_each_data_set(benchmark, tmp_path, monkeypatch, cap
     vectors.write_text("the 0.1 0.2 0.3\nbattery 0.3 0.1 0.2\n", encoding="utf-8")
     fields = [argparse.Namespace(**{**vars(one), "label": "label"}) for one in benchmark.FIELDS if not one.half]
     monkeypatch.setattr(benchmark, "FIELDS", fields)
-    monkeypatch.setattr(sys, "argv", ["x", "--data", str(tmp_path), "--vectors", str(vectors)])
+    others = tmp_path / "others.jsonl"
+    write_toy(others, toy_reviews(30, seed=5))
+    read = []
+    train = benchmark.pretrain_language_model
+    monkeypatch.setattr(
+        benchmark, "pretrain_language_model", lambda *parts: read.append(len(parts[2])) or train(*parts)
+    )
+    words = ["x", "--data", str(tmp_path), "--vectors", str(vectors), *(["--texts", str(others)] if more else [])]
+    monkeypatch.setattr(sys, "argv", words)
     benchmark.main()
+    assert read == ([30, 40] if more else [40]) * 3
     cells = [line.split(" | ") for line in capsys.readouterr().out.splitlines() if "| ---" not in line]
     assert [row[0].strip("| ") for row in cells] == ["data", "restaurant", "tweets", "toxic"]
     assert all(0 < float(row[2]) < 1 and 0 < float(row[5]) < 1.5 for row in cells[1:])

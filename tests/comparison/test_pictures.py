@@ -7,7 +7,7 @@ import pytest
 
 from infocal.comparison.cases import cases_html, draw_cases
 from infocal.comparison.colours import PALETTE, look
-from infocal.comparison.figures import precision_recall, quality_by_share, write_figures
+from infocal.comparison.figures import carried, precision_recall, quality_by_share, write_figures
 from infocal.comparison.plan import Sources
 from infocal.data.toy import toy_reviews, write_toy
 from infocal.types import Document
@@ -108,3 +108,13 @@ class TestFigures:
         assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
         assert write_figures(tmp_path, make_results({"a": [(None, 0.8)]}, scores=True)) == ["quality-by-share"]
         assert {path.stem for path in tmp_path.iterdir()} == {"quality-by-share"}
+
+
+def test_a_run_that_ended_sooner_counts_with_its_last_round():
+    assert carried([{1: 10.0, 2: 20.0, 3: 30.0}, {}, {1: 40.0, 2: 50.0}]) == {
+        1: [10.0, 40.0],
+        2: [20.0, 50.0],
+        3: [30.0, 50.0],
+    }
+    assert carried([{2: 1.0, 4: 3.0}, {1: 5.0, 2: 6.0}]) == {2: [1.0, 6.0], 3: [1.0, 6.0], 4: [3.0, 6.0]}
+    assert carried([]) == carried([{}]) == {}

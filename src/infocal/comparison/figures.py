@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import statistics
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from infocal.comparison.colours import Look, look
 from infocal.comparison.results import Cell, Results, at
 from infocal.files import write_bytes
 
-__all__ = ["precision_recall", "quality_by_share", "write_figures"]
+__all__ = ["carried", "precision_recall", "quality_by_share", "write_figures"]
 
 KINDS = ("png", "svg")
 STYLE: dict[Any, Any] = {
@@ -76,7 +76,10 @@ def quality_by_share(results: Results) -> Any:
 
 
 def precision_recall(results: Results) -> Any:
-    """Precision and recall on the held-out rows by round of joint training; None without a human's words."""
+    """Precision and recall on the held-out rows by round of joint training; None without a human's words.
+
+    Each point is a mean over all runs of a contender: one that ended sooner counts with its last round.
+    """
     curves = {
         name: {key: _by_round(results, name, key) for key in ("precision", "recall")} for name in results.finished
     }
@@ -184,14 +187,25 @@ def _full_text(results: Results) -> tuple[float, float, float]:
     return min(means), statistics.fmean(means), max(means)
 
 
+def carried(runs: Iterable[Mapping[int, float]]) -> dict[int, list[float]]:
+    """By round the values of all runs; one that ended sooner counts with its last from there on.
+
+    Args:
+        runs: round -> value, of each run; those without any do not count.
+    """
+    known = [run for run in runs if run]
+    if not known:
+        return {}
+    numbers = range(max(map(min, known)), max(map(max, known)) + 1)
+    return {n: [run[max(own for own in run if own <= n)] for run in known] for n in numbers}
+
+
 def _by_round(results: Results, name: str, key: str) -> list[Point]:
-    groups = defaultdict[int, list[float]](list)
+    runs = []
     for run in results.runs[name].values():
-        for record in run["rounds"]:
-            value = at(record, ("dev", "rationale", key))
-            if value is not None:
-                groups[record["round"]].append(100 * value)
-    return [(float(number), Cell.of(values)) for number, values in sorted(groups.items())]
+        values = {record["round"]: at(record, ("dev", "rationale", key)) for record in run["rounds"]}
+        runs.append({number: 100 * value for number, value in values.items() if value is not None})
+    return [(float(number), Cell.of(values)) for number, values in carried(runs).items()]
 
 
 def _bytes(figure: Any, kind: str) -> bytes:

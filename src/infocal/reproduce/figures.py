@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from infocal.comparison.colours import look
+from infocal.comparison.figures import carried
 from infocal.errors import MissingExtraError
 from infocal.files import write_bytes
 from infocal.reproduce.beer import ROWS, SELECT
@@ -69,6 +70,8 @@ def draw_agreement_by_round(
 ) -> list[Path]:
     """Precision (left) and recall (right) on the annotated reviews after each round, a line of panels per aspect.
 
+    A run that ended sooner than others of its row counts with its last round from there on.
+
     Args:
         results: of all runs.
         aspects: the aspects; the paper shows smell.
@@ -84,12 +87,16 @@ def draw_agreement_by_round(
     for (left, right), aspect in zip(panels, aspects, strict=True):
         for axes, name in ((left, "precision"), (right, "recall")):
             for place, (row, runs) in enumerate(_by_row(results, aspect)):
-                points = defaultdict(list)
-                for run in runs:
-                    for record in run.rounds:
-                        if record.get(scoring):
-                            points[record["round"]].append((float(record["round"]), 100 * record[scoring][name]))
-                _curve(axes, place, row, [_middle(found) for _, found in sorted(points.items())])
+                values = carried(
+                    {record["round"]: 100 * record[scoring][name] for record in run.rounds if record.get(scoring)}
+                    for run in runs
+                )
+                _curve(
+                    axes,
+                    place,
+                    row,
+                    [_middle([(float(number), value) for value in found]) for number, found in values.items()],
+                )
             axes.set(title=f"{aspect}: {name}, %", xlabel=rounds_are, ylim=(0, 100))
             axes.xaxis.get_major_locator().set_params(integer=True)
     return _save(figure, panels.flat, folder / "agreement-by-round")

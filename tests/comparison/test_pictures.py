@@ -99,6 +99,12 @@ class TestFigures:
         assert list(line.get_xdata()) == [1, 2]
         assert list(line.get_ydata()) == pytest.approx([60, 60])
 
+    def test_settling_which_has_a_number_of_its_own_hides_no_round(self, make_results):
+        results = make_results({"a": [(0.5, 0.8)]})
+        results.runs["a"][0]["rounds"].append({"phase": "settle", "round": 1, "dev": {"selected": 0.1}})
+        line = next(line for line in precision_recall(results).axes[0].lines if line.get_marker() == "o")
+        assert list(line.get_xdata()) == [1, 2]
+
     def test_files_are_the_same_for_the_same_runs_and_old_ones_go(self, make_results, tmp_path):
         results = make_results({"a": [(0.5, 0.8)]})
         assert write_figures(tmp_path, results) == ["quality-by-share", "precision-recall-by-round"]

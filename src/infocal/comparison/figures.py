@@ -203,8 +203,8 @@ def carried(runs: Iterable[Mapping[int, float]]) -> dict[int, list[float]]:
 def _by_round(results: Results, name: str, key: str) -> list[Point]:
     runs = []
     for run in results.runs[name].values():
-        values = {record["round"]: at(record, ("dev", "rationale", key)) for record in run["rounds"]}
-        runs.append({number: 100 * value for number, value in values.items() if value is not None})
+        found = ((record["round"], at(record, ("dev", "rationale", key))) for record in run["rounds"])
+        runs.append({number: 100 * value for number, value in found if value is not None})
     return [(float(number), Cell.of(values)) for number, values in carried(runs).items()]
 
 

@@ -29,6 +29,7 @@ SIZES = {
     "language_model.hidden_width": 8,
     "training.warm_up_rounds": 1,
     "training.joint_rounds": 1,
+    "training.settle_steps": 2,
     "training.least_round_steps": 2,
 }
 TINY = [word for name, value in SIZES.items() for word in ("--set", f"{name}={value}")]
@@ -210,7 +211,8 @@ class TestTrain:
 
     def test_interrupt_keeps_the_best_model_and_resume_goes_on(self, folder, tmp_path):
         out = tmp_path / "model"
-        slow = ("--set", "training.joint_rounds=12", "--set", "training.joint_patience=12")
+        rounds = ("joint_rounds=12", "joint_patience=12", "settle_steps=100")  # time enough to be interrupted
+        slow = [f"--set=training.{change}" for change in rounds]
         words = command("train", folder / "train.jsonl", "--out", out, "--threads", 1, *TINY, *slow)
         process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         wait_for_joint_round(out / "metrics.jsonl", process)

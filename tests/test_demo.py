@@ -15,6 +15,7 @@ SIZES = {
     "model.feature_width": 16,
     "training.warm_up_rounds": 1,
     "training.joint_rounds": 1,
+    "training.settle_steps": 2,
     "training.least_round_steps": 2,
 }
 

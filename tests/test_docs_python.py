@@ -10,7 +10,13 @@ PAGE = Path(__file__).parents[1] / "docs" / "python.md"
 TINY = {
     "encoder": {"hidden_width": 8},
     "text": {"width": 8},
-    "training": {"warm_up_rounds": 1, "joint_rounds": 1, "least_round_steps": 3, "most_round_steps": 3},
+    "training": {
+        "warm_up_rounds": 1,
+        "joint_rounds": 1,
+        "settle_steps": 2,
+        "least_round_steps": 3,
+        "most_round_steps": 3,
+    },
 }
 
 

@@ -30,6 +30,7 @@ QUICK = {
     "text.max_tokens": 24,
     "training.warm_up_rounds": 1,
     "training.joint_rounds": 1,
+    "training.settle_steps": 2,
     "training.least_round_steps": 3,
     "training.most_round_steps": 3,
 }

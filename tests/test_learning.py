@@ -19,6 +19,7 @@ def model(suppers):
         "training.least_round_steps": 40,
         "training.warm_up_rounds": 3,
         "training.joint_rounds": 4,
+        "training.settle_steps": 20,
     }
     return fit(suppers(500, 0), load_settings("infocal", changes, select=0.2))
 
@@ -80,6 +81,7 @@ def test_supervision_learns_from_marked_rows(suppers):
         "training.least_round_steps": 30,
         "training.warm_up_rounds": 1,
         "training.joint_rounds": 2,
+        "training.settle_steps": 10,
         "training.learning_rate": 0.01,
         "loss.token_calibration": 0.0,  # which finds this corpus's words by itself
     }

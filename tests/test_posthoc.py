@@ -191,6 +191,7 @@ def trained(tmp_path_factory):
         "encoder.hidden_width": 6,
         "training.warm_up_rounds": 1,
         "training.joint_rounds": 1,
+        "training.settle_steps": 2,
         "training.least_round_steps": 2,
         "training.most_round_steps": 3,
     }

@@ -28,6 +28,7 @@ TINY = {
     "training.most_round_steps": 6,
     "training.warm_up_rounds": 1,
     "training.joint_rounds": 2,
+    "training.settle_steps": 2,
     "training.batch_documents": 16,
 }
 

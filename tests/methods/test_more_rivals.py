@@ -32,6 +32,7 @@ TINY = {
     "training.most_round_steps": 6,
     "training.warm_up_rounds": 1,
     "training.joint_rounds": 2,
+    "training.settle_steps": 2,
     "training.checkpoint_seconds": 0.0,
 }
 QUIET = {"encoder__dropout": 0.0, "model__input_dropout": 0.0, "model__token_dropout": 0.0}
@@ -390,6 +391,7 @@ def model(request, suppers):
         "training.least_round_steps": 40,
         "training.warm_up_rounds": 3,
         "training.joint_rounds": {"attention": 4, "l2x": 3, "car": 2}[request.param],
+        "training.settle_steps": 20,
     }
     return fit(suppers(500, 0), load_settings(None, {**sizes, **schedule}, method=request.param, select=0.2))
 

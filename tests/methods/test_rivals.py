@@ -29,6 +29,7 @@ TINY = {
     "training.most_round_steps": 6,
     "training.warm_up_rounds": 1,
     "training.joint_rounds": 2,
+    "training.settle_steps": 2,
     "training.batch_documents": 16,
     "training.checkpoint_seconds": 0.0,
     "loss.calibration_window": 3,
@@ -407,6 +408,7 @@ def test_it_learns_which_words_decide(variant):
         "training.most_round_steps": 40,
         "training.warm_up_rounds": 2,
         "training.joint_rounds": 4,
+        "training.settle_steps": 20,
         "training.batch_documents": 32,
     }
     settings = settings_of(variant, **changes).model_copy(update={"select": 0.2})

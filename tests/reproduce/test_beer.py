@@ -33,6 +33,7 @@ SIZES = {
     "language_model.hidden_width": 8,
     "training.warm_up_rounds": 1,
     "training.joint_rounds": 2,
+    "training.settle_steps": 2,
     "training.least_round_steps": 2,
     "training.most_round_steps": 4,
 }
@@ -257,6 +258,7 @@ def test_finds_the_words_of_its_aspect(tmp_path):
         "training.most_round_steps": 25,
         "training.warm_up_rounds": 4,
         "training.joint_rounds": 3,
+        "training.settle_steps": 10,
         "training.least_round_steps": 25,
     }
     words = [word for name, value in changes.items() for word in ("--set", f"{name}={value}")]

@@ -5,10 +5,11 @@
     python benchmarks/contest.py report
     python benchmarks/quality.py report
 
-`run` goes seed by seed (five; three of ablations, and of CAR on restaurant reviews, where a run takes about ten
-minutes), so that everything has some runs early, and on where it was stopped: what a run found is
-kept in `benchmarks/contest/runs` as soon as it is done; DIR holds the guiders' models and may be lost. `report`
-makes the tables in `benchmarks/contest` of what is kept; `quality.py report` puts them into docs/results.md.
+`run` goes seed by seed (five; three of ablations, and of CAR where a run takes more than ten minutes: restaurant
+reviews, and toxic posts at the gold share), so that everything has some runs early, and on where it was stopped:
+what a run found is kept in `benchmarks/contest/runs` as soon as it is done; DIR holds the guiders' models and may
+be lost. `report` makes the tables in `benchmarks/contest` of what is kept; `quality.py report` puts them into
+docs/results.md.
 Everybody has the defaults of its recipe; no run chooses anything on test or by rationale labels. (The default
 recipe, parts of which all methods share, was settled for InfoCal with dev figures in view, rationale F1 among
 them: benchmarks/remarks.md.) Post-hoc methods read the guider of InfoCal's run of the same seed at the gold share

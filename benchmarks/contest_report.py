@@ -86,7 +86,7 @@ def progress(outcomes: Sequence[Outcome]) -> str:
     )
     plan = (
         f"{SEEDS} seeds each; {FEWER} of ablations, most of which are run at the gold share only, and of CAR on "
-        "restaurant reviews, where a run takes about ten minutes"
+        "restaurant reviews and on toxic posts at the gold share, where a run takes more than ten minutes"
     )
     if done >= planned:
         return f"All {planned} runs of the plan are done ({plan})."

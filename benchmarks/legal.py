@@ -166,7 +166,7 @@ def do(job: Job, out: Path) -> dict[str, Any]:
         reproduce_cail(job.cases(out), job.plan, out / job.variant)
     parts = {name: json.loads((job.folder(out) / name).read_text(encoding="utf-8")) for name in (TRAINED, RESULT)}
     if not job.kept.exists() or json.loads(job.kept.read_text(encoding="utf-8"))[RESULT] != parts[RESULT]:
-        record = {"date": date.today().isoformat(), "machine": machine(), **parts}
+        record = {"date": date.today().isoformat(), "machine": machine(), "torch": torch.__version__, **parts}
         write_text(job.kept, json.dumps(record, ensure_ascii=False, indent=1) + "\n")
     return dict(parts[RESULT])
 

@@ -10,7 +10,7 @@ from infocal.data.cail import TASKS
 from infocal.markup import markdown_table
 from infocal.reproduce.judgement_rows import ROWS
 from infocal.reproduce.judgement_tables import markdown_report
-from infocal.reproduce.judgements import RESULT, Result
+from infocal.reproduce.judgements import NO_LAW, RESULT, Result
 
 Record = tuple[str, str, int, dict[str, Any]]
 """Variant, row, seed and what was kept."""
@@ -26,20 +26,24 @@ def write_page(records: Sequence[Record], cases: Mapping[str, Any], remarks: str
     data = {f"{part} cases": int(counts["cases"]) for part, counts in facts["summary"].items()}
     data |= {f"classes of {task}": count for task, count in facts["labels"].items()}
     dates = sorted({record["date"] for *_, record in records})
-    machines = sorted({record["machine"] for *_, record in records})
-    body = markdown_report(results, TASKS, official=None, data=data)
+    machines = sorted({f"{record['machine']}, torch {record['torch']}" for *_, record in records})
+    notes = dict.fromkeys(note for *_, record in records for note in record[RESULT].get("notes", ()))
+    if any(result.row == "fla" for result in results):
+        notes[NO_LAW] = None
+    body = markdown_report(results, TASKS, official=None, data=data, filters=facts["summary"], notes=list(notes))
     title, rest = body.split("\n", 1)
     parts = [
         title,
         "Written by `python benchmarks/legal.py report` from runs of `python benchmarks/legal.py run` on "
-        f"{' and '.join(dates)} ({'; '.join(machines)}; one thread per run and two runs at a time, torch "
-        "2.13.0). Test figures, mean ± standard deviation over the seeds; seconds are by the clock.",
+        f"{' and '.join(dates)} ({'; '.join(machines)}; one thread per run, several at a time). "
+        "Test figures, mean ± standard deviation over the seeds; seconds are by the clock.",
         remarks.strip(),
         "## Against what was asked",
         verdicts(results),
         rest.strip(),
         "## Are the probabilities right?",
-        "Expected calibration error on the test cases, after the temperature that was fitted on held-out cases.",
+        "Expected calibration error on the test cases, without temperatures and with those that were fitted on "
+        "held-out cases.",
         calibration(results),
         "## Rare classes: `--set loss.balance=1`",
         "Mean over the seeds, without the option and with it, as often as both were run.",
@@ -115,7 +119,14 @@ def _compared(
 
 def calibration(results: Sequence[Result]) -> str:
     """Errors of predictor and guider, and their temperatures."""
-    names = ("error", "full_text_error", "temperature", "full_text_temperature")
+    names = (
+        "unscaled_error",
+        "error",
+        "temperature",
+        "full_text_unscaled_error",
+        "full_text_error",
+        "full_text_temperature",
+    )
     rows = []
     for row in ("infocal", "infocal-joint"):
         for task in TASKS:
@@ -124,7 +135,10 @@ def calibration(results: Sequence[Result]) -> str:
             ]
             if cells[0] is not None:
                 rows.append([ROWS[row].title, task, *("-" if cell is None else f"{cell:.3f}" for cell in cells)])
-    header = ["model", "task", "predictor", "guider", "temperature", "guider's temperature"]
+    sides = [
+        f"{who}{what}" for who in ("predictor", "guider") for what in (", plain", ", scaled", "'s temperature")
+    ]
+    header = ["model", "task", *sides]
     return markdown_table(header, rows)
 
 

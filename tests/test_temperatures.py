@@ -110,12 +110,17 @@ def test_evaluation_says_how_far_probabilities_are_off(hot, suppers):
     figures = hot.evaluate(test)
     corpus = hot.encode(test, bad_rows=BadRows(), source="test")
     full = full_text_outputs(hot.method, corpus).astype(np.float64)
+    plain = hot.decision([row.text for row in test]).astype(np.float64)
     assert figures["calibration"] == {
         "error": pytest.approx(
             expected_calibration_error(hot.predict_proba([row.text for row in test]), corpus.targets)
         ),
         "full_text_error": pytest.approx(
             expected_calibration_error(hot.task.probabilities(full / 0.5), corpus.targets)
+        ),
+        "unscaled_error": pytest.approx(expected_calibration_error(hot.task.probabilities(plain), corpus.targets)),
+        "full_text_unscaled_error": pytest.approx(
+            expected_calibration_error(hot.task.probabilities(full), corpus.targets)
         ),
         "temperature": 3.0,
         "full_text_temperature": 0.5,

@@ -94,3 +94,8 @@ class MissingExtraError(InfocalError):
             f"{purpose} needs the package {package!r}, which is not installed; "
             f"install it with: pip install 'infocal[{extra}]'"
         )
+        self._parts = (package, extra, purpose)
+
+    def __reduce__(self) -> tuple[type[MissingExtraError], tuple[str, str, str]]:
+        """How it crosses from one process to another; by itself an exception is made again of its message."""
+        return type(self), self._parts

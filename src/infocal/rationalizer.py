@@ -235,13 +235,17 @@ class Rationalizer:
     def _calibration(
         self, logits: NDArray[np.float32], full: NDArray[np.float32], targets: NDArray[Any]
     ) -> dict[str, float] | None:
-        """How far the shown probabilities are from how often they are right, and the temperatures they have."""
-        chosen, whole = self.probabilities(logits), self.probabilities(full, full_text=True)
-        if chosen is None or whole is None:
-            return None
+        """How far probabilities are from how often they are right, as shown and without the temperatures."""
+        found = {}
+        for name, values in (("", logits), ("full_text_", full)):
+            shown = self.probabilities(values, full_text=bool(name))
+            plain = self.task.probabilities(values.astype(np.float64))
+            if shown is None or plain is None:
+                return None
+            found[f"{name}error"] = expected_calibration_error(shown, targets)
+            found[f"{name}unscaled_error"] = expected_calibration_error(plain, targets)
         return {
-            "error": expected_calibration_error(chosen, targets),
-            "full_text_error": expected_calibration_error(whole, targets),
+            **found,
             "temperature": self.temperatures.predictor,
             "full_text_temperature": self.temperatures.full_text,
         }

@@ -25,7 +25,12 @@ text: {width: 12}
 encoder: {hidden_width: 10}
 model: {feature_width: 8, discriminator_width: 8}
 training:
-  {least_round_steps: 4, most_round_steps: 6, warm_up_rounds: 1, joint_rounds: 2, settle_steps: 2, batch_documents: 16}
+  least_round_steps: 4
+  most_round_steps: 6
+  warm_up_rounds: 1
+  joint_rounds: 2
+  settle_steps: 2
+  batch_documents: 16
 """
 
 

@@ -42,6 +42,14 @@ def test_a_case_of_the_layout():
     assert parsed(line(relevant_articles=["264", 133])).articles == (264, 133)
 
 
+def test_a_charge_of_several_acts_is_one_charge_with_brackets_or_without():
+    acts = "走私、贩卖、运输、制造"
+    found = parsed(line(accusation=[f"[{acts}]毒品", f"{acts}毒品", " 盗窃"]))
+    assert found.charges == (f"{acts}毒品", "盗窃")
+    with pytest.raises(DataError, match=r"a\.json, line 7: accusation is \['\[\]'\]"):
+        parsed(line(accusation=["[]"]))
+
+
 @pytest.mark.parametrize(
     ("months", "interval"),
     [

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
 pytest.importorskip("pyarrow")
 pytest.importorskip("rjieba")
@@ -61,6 +62,8 @@ def test_runs_are_kept_and_gone_on_from(legal, arguments, tmp_path, monkeypatch,
     page = legal.PAGE.read_text(encoding="utf-8")
     assert "| charge | within 2 points of its own guider | 0." in page
     assert "| charge | 3 points above HardKuma | - | not run |" in page
+    assert "## Cases read, left out, and kept" in page
+    assert f"torch {torch.__version__}" in page
     assert "| InfoCal, all tasks in one | term | 0." in page
     assert page.count(" -> 0.") == 12  # three figures of three tasks, and of the charge among many
     assert "| charge | 3 | 0." in page

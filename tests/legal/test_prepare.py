@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import shutil
 import signal
 import subprocess
@@ -19,7 +20,7 @@ from infocal.cli import main
 from infocal.cli.prepare import by_name
 from infocal.cli.prepare import cail as verb
 from infocal.data.encoded import EncodedFolder, is_encoded
-from infocal.errors import DataError, InfocalError, SettingsError
+from infocal.errors import DataError, InfocalError, MissingExtraError, SettingsError
 from infocal.legal import folder, prepare
 from infocal.legal.prepare import Request, prepare_cases
 from infocal.legal.processes import Processes
@@ -112,6 +113,15 @@ def test_two_processes_give_what_one_gives(files, tmp_path):
     prepare_cases(request(files, tmp_path / "one"))
     prepare_cases(request(files, tmp_path / "two", processes=2))
     assert contents(tmp_path / "one") == contents(tmp_path / "two")
+
+
+def test_a_missing_package_is_told_before_any_work(files, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(MissingExtraError, match=r"infocal\[legal\]") as caught:
+        prepare_cases(request(files, tmp_path / "out", processes=2))
+    assert not (tmp_path / "out").exists()
+    again = pickle.loads(pickle.dumps(caught.value))  # as it comes from another process
+    assert str(again) == str(caught.value)
 
 
 def test_facts_are_cut_and_counted(files, tmp_path):
@@ -505,9 +515,13 @@ def test_files_go_to_parts_by_whole_words_of_their_names(tmp_path):
     }
     for name in [*chain(*names.values()), "contest.json", "devices.json"]:
         (tmp_path / name).touch()
-    assert {part: sorted(file.name for file in some) for part, some in by_name(tmp_path).items()} == {
+    told = []
+    found = by_name(tmp_path, tell=told.append)
+    assert {part: sorted(file.name for file in some) for part, some in found.items()} == {
         part: sorted(some) for part, some in names.items()
     }
+    (note,) = told
+    assert note.endswith("'contest.json', 'devices.json'")
     (tmp_path / "train_and_test.json").touch()
     with pytest.raises(DataError, match=r"train_and_test\.json: the file's name fits several parts: train, test"):
         by_name(tmp_path)

@@ -224,8 +224,8 @@ import sys
 from infocal.cli import main
 main(["train", sys.argv[1], "--out", sys.argv[2], "--select", "0.2", "--threads", "1",
       "--set", "encoder.hidden_width=8", "--set", "text.width=8", "--set", "training.checkpoint_seconds=0",
-      "--set", "training.warm_up_rounds=2", "--set", "training.joint_rounds=2", "--set", "training.settle_steps=10",
-      "--set", "training.least_round_steps=15",
+      "--set", "training.warm_up_rounds=2", "--set", "training.joint_rounds=2",
+      "--set", "training.settle_steps=10", "--set", "training.least_round_steps=15",
       *sys.argv[3:]])
 """
 

@@ -148,6 +148,7 @@ def _probabilities(calibration: Mapping[str, float]) -> Table:
 
     rows = [
         ("calibration error (small is good)", calibration["error"], calibration["full_text_error"]),
+        ("without temperatures", calibration["unscaled_error"], calibration["full_text_unscaled_error"]),
         ("temperature", calibration["temperature"], calibration["full_text_temperature"]),
     ]
     return Table("Do the probabilities say how often they are right?", BOTH_SIDES, rows)

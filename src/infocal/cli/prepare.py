@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -78,13 +78,13 @@ def cail(
     from infocal.legal.prepare import Request, prepare_cases
 
     parts = {"train": train, "valid": valid, "test": test}
+    voice = Voice(quiet=quiet)
     if data is not None:
         if any(parts.values()):
             raise click.UsageError("give --data, or --train, --valid and --test, not both")
-        parts = by_name(data, otherwise=", or --train PATH instead of --data")
+        parts = by_name(data, otherwise=", or --train PATH instead of --data", tell=voice.tell)
     if not parts["train"]:
         raise click.UsageError("there is nothing to prepare: give --data DIR or --train PATH")
-    voice = Voice(quiet=quiet)
     with Bar(voice) as bar:
         manifest = prepare_cases(
             Request(parts=parts, processes=processes or os.cpu_count() or 1, **options), progress=bar.move
@@ -93,8 +93,15 @@ def cail(
         _report(manifest, voice)
 
 
-def by_name(folder: Path, *, otherwise: str = "") -> dict[str, tuple[Path, ...]]:
-    """The files of each part, by the words of their names; ``otherwise`` says what else is allowed.
+def by_name(
+    folder: Path, *, otherwise: str = "", tell: Callable[[str], None] = lambda note: None
+) -> dict[str, tuple[Path, ...]]:
+    """The files of each part, by the words of their names.
+
+    Args:
+        folder: where they are.
+        otherwise: what else is allowed, for messages.
+        tell: called with a sentence if files are left unread because their names fit no part.
 
     Raises:
         DataError: a name fits two parts, or none fits train.
@@ -113,6 +120,9 @@ def by_name(folder: Path, *, otherwise: str = "") -> dict[str, tuple[Path, ...]]
     if not parts["train"]:
         found = f"no file has train in its name; there are {shown_list([file.name for file in files])}"
         raise DataError(found, allowed=f"such a file{otherwise}", source=str(folder))
+    if unread := [file.name for file, fits in fitting.items() if not fits]:
+        words = ", ".join(word for known in NAMES.values() for word in known)
+        tell(f"Not read, because no word of the name is one of {words}: {shown_list(unread)}")
     return parts
 
 

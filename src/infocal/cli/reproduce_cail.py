@@ -144,7 +144,7 @@ def cail(**options: Any) -> None:
         decoder=request.decoder,
     )
     check_plan(plan)  # before the cases are prepared, which takes long
-    parts = _parts(request.data)
+    parts = _parts(request.data, voice)
     manifest = _prepare(request, parts, voice)
     outcome = reproduce_cail(
         request.out / "cases",
@@ -160,10 +160,10 @@ def cail(**options: Any) -> None:
     _deliver(request, plan, outcome, manifest, facts, voice)
 
 
-def _parts(folder: Path) -> dict[str, tuple[Path, ...]]:
+def _parts(folder: Path, voice: Voice) -> dict[str, tuple[Path, ...]]:
     from infocal.errors import DataError
 
-    parts = by_name(folder)
+    parts = by_name(folder, tell=voice.tell)
     if not parts["test"]:
         raise DataError("there are no test cases", allowed="a file with test in its name", source=str(folder))
     return parts

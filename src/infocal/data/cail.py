@@ -45,6 +45,7 @@ REASONS = ("no charge", "several charges", "no article", "several articles", "no
 
 _SUFFIXES = (".json", ".jsonl", ".ndjson", ".txt")
 _SECOND_INSTANCE = re.compile("二审|再审|原审|上诉人")
+_NO_BRACKETS = str.maketrans("", "", "[]")
 _ENCODINGS = ("utf-8", "gb18030")
 _LINES_TO_TELL_THE_ENCODING = 200
 _MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
@@ -181,7 +182,7 @@ def parse_case(raw: bytes, line: int, *, encoding: str, source: str) -> Case:
     term = _entry(meta, "term_of_imprisonment", problem)
     return Case(
         fact=fact,
-        charges=_names(meta, "accusation", problem),
+        charges=_charges(meta, problem),
         articles=_numbers(meta, "relevant_articles", problem),
         months=_months(_entry(term, "imprisonment", problem), problem),
         gravest=_flag(term, "death_penalty", problem) | _flag(term, "life_imprisonment", problem),
@@ -197,12 +198,18 @@ def _entry(record: Any, name: str, problem: Any) -> Any:
     return record[name]
 
 
-def _names(meta: Any, name: str, problem: Any) -> tuple[str, ...]:
-    """Names, each once, in their order."""
-    values = _entry(meta, name, problem)
-    if isinstance(values, list) and all(isinstance(value, str) and value.strip() for value in values):
-        return tuple(dict.fromkeys(checked_text(value.strip(), problem) for value in values))
-    raise problem(f"{name} is {shown(values)}", allowed="a list of names")
+def _charges(meta: Any, problem: Any) -> tuple[str, ...]:
+    """Names, each once, in their order.
+
+    Without the square brackets around several acts, as in [走私、贩卖、运输、制造]毒品: files have such a charge
+    with and without them.
+    """
+    values = _entry(meta, "accusation", problem)
+    if isinstance(values, list) and all(isinstance(value, str) for value in values):
+        names = [value.translate(_NO_BRACKETS).strip() for value in values]
+        if all(names):
+            return tuple(dict.fromkeys(checked_text(name, problem) for name in names))
+    raise problem(f"accusation is {shown(values)}", allowed="a list of names")
 
 
 def _numbers(meta: Any, name: str, problem: Any) -> tuple[int, ...]:

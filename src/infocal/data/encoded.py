@@ -32,6 +32,7 @@ __all__ = [
     "MANIFEST",
     "VOCABULARY",
     "EncodedFolder",
+    "arrow",
     "checksum",
     "damaged",
     "is_encoded",
@@ -92,7 +93,12 @@ def _check_bytes(path: Path, expected: int | None) -> None:
         raise damaged(path, "its checksum is not that of the manifest")
 
 
-def _arrow() -> Any:
+def arrow() -> Any:
+    """The package pyarrow.
+
+    Raises:
+        MissingExtraError: it is not installed.
+    """
     try:
         import pyarrow
     except ImportError as error:
@@ -117,7 +123,7 @@ def write_shard(
         columns: name -> (n,) values.
         note: plain data that is kept in the file's metadata.
     """
-    pa = _arrow()
+    pa = arrow()
     lists = pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), pa.array(ids))
     rows = pa.record_batch({"ids": lists, **{name: pa.array(values) for name, values in columns.items()}})
     rows = rows.replace_schema_metadata({"note": json.dumps(note or {}, ensure_ascii=False)})
@@ -131,7 +137,7 @@ def read_shard(path: Path) -> tuple[pyarrow.RecordBatch, dict[str, Any]]:
     Raises:
         DataError: the file is missing or damaged.
     """
-    pa = _arrow()
+    pa = arrow()
     try:
         reader = pa.ipc.open_file(pa.memory_map(str(path)))
         if reader.num_record_batches != 1:

@@ -19,7 +19,7 @@ from typing import Any
 
 from infocal.config import load_settings
 from infocal.data.cail import INTERVALS, REASONS, case_files, encoding_of
-from infocal.data.encoded import FORMAT, MANIFEST, VOCABULARY, checksum, read_shard
+from infocal.data.encoded import FORMAT, MANIFEST, VOCABULARY, arrow, checksum, read_shard
 from infocal.errors import DataError, SettingsError
 from infocal.files import write_text
 from infocal.legal.folder import FINAL, KIND, LEAST_CASES, PARTS, Request, finished, plan_of, publish, start
@@ -56,7 +56,8 @@ def prepare_cases(request: Request, *, progress: Progress = lambda stage, rows, 
     for file in (file for some in files.values() for file in some):
         if not file.stat().st_size:
             raise DataError("the file is empty", allowed="cases, one JSON object a line", source=str(file))
-    segmenter_named(request.segmenter)  # before any work, where its package is missing
+    arrow()  # before any work, where a package is missing
+    segmenter_named(request.segmenter)
     plan = plan_of(request, files)
     if (done := finished(request, plan)) is not None:
         return done

@@ -22,8 +22,8 @@ COLUMNS = {
     "selected": "%S",
 }
 NOTES = (
-    "MP, MR and F1 are means over classes; %S is the share of words that the answer was made from. Rows that read "
-    "all words show no evidence.",
+    "MP, MR and F1 are means over the classes that occur in the test cases or among a row's answers; %S is the "
+    "share of words that the answer was made from. Rows that read all words show no evidence.",
     "One model answers one task in the rows above the line, all of them in the rows below it.",
 )
 

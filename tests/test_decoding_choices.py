@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from infocal import decoding as module
 from infocal.decoding import DECODERS, Decoding, ScoredTexts, fit_decoding, suggest_span_cost
 from infocal.errors import ModelError, SettingsError
 
@@ -27,6 +28,17 @@ def test_every_decoder_gives_the_share_and_at_least_one_word(scored, decoder, sh
     chosen = decoding.select(scores, offsets, decoder=decoder, share=share, breaks=breaks)
     assert chosen.mean() == pytest.approx(share or 0.2, rel=0.12)
     assert np.add.reduceat(chosen.astype(int), offsets[:-1]).min() >= 1
+
+
+@pytest.mark.parametrize("decoder", DECODERS)
+@pytest.mark.parametrize("tokens", [1, 40, 333])
+def test_many_documents_are_taken_in_pieces(monkeypatch, scored, decoder, tokens):
+    scores, offsets, breaks = scored
+    decoding = fit_decoding(scores, offsets, share=0.2, breaks=breaks)
+    whole = decoding.select(scores, offsets, decoder=decoder, breaks=breaks)
+    monkeypatch.setattr(module, "PIECE_TOKENS", tokens)
+    assert np.array_equal(decoding.select(scores, offsets, decoder=decoder, breaks=breaks), whole)
+    assert len(decoding.select(scores[:0], offsets[:1], decoder=decoder)) == 0
 
 
 def test_equal_shares_are_equal_and_average_ones_are_not(scored):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, Literal, TypedDict, get_args
 
 import numpy as np
@@ -22,14 +23,28 @@ from infocal.evaluation.decoding import (
     select_spans_exact,
 )
 
-__all__ = ["DECODERS", "Choice", "Decoder", "Decoding", "ScoredTexts", "fit_decoding", "suggest_span_cost"]
+__all__ = [
+    "DECODERS",
+    "SPAN_DECODERS",
+    "Choice",
+    "Decoder",
+    "Decoding",
+    "ScoredTexts",
+    "fit_decoding",
+    "suggest_span_cost",
+]
 
 Decoder = Literal["average", "equal", "spans", "spans-equal"]
 DECODERS: tuple[str, ...] = get_args(Decoder)
+SPAN_DECODERS = ("spans", "spans-equal")
+"""Those that know of sentences."""
 
 MANY_SENTENCES, SENTENCE_COST, PHRASE_COST = 4.0, 4.0, 0.5
 SAMPLE_TOKENS = 100_000
 """Of so many tokens, in whole documents, a model keeps the scores: other shares and costs are fitted on them."""
+
+PIECE_TOKENS = 1_000_000
+"""Of documents in which words are chosen at a time."""
 
 
 class Choice(TypedDict, total=False):
@@ -114,7 +129,28 @@ class Decoding:
                 decoders only.
             breaks: (total,), tokens that begin a sentence; the span decoders keep spans to sentences.
         """
-        wanted = self._share(share)
+        parts = [
+            self._select(
+                scores[offsets[start] : offsets[end]],
+                offsets[start : end + 1] - offsets[start],
+                decoder,
+                self._share(share),
+                span_cost,
+                None if breaks is None else breaks[offsets[start] : offsets[end]],
+            )
+            for start, end in _pieces(offsets)
+        ]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def _select(
+        self,
+        scores: NDArray[np.float32],
+        offsets: NDArray[np.int64],
+        decoder: str,
+        wanted: float,
+        span_cost: float | None,
+        breaks: NDArray[np.bool_] | None,
+    ) -> NDArray[np.bool_]:
         if decoder == "average":
             return select_above(scores, offsets, threshold=self.threshold_for(wanted), least=least_share(wanted))
         if decoder == "equal":
@@ -149,6 +185,13 @@ class Decoding:
             return cls(**{name: float(value) for name, value in record.items()}, texts=texts)
         except (TypeError, ValueError, AttributeError) as error:
             raise ModelError(f"the model's decoding record is damaged: {error}") from None
+
+
+def _pieces(offsets: NDArray[np.int64]) -> list[tuple[int, int]]:
+    """Documents [start, end) of about ``PIECE_TOKENS`` tokens: choosing takes many times the scores' memory."""
+    marks = np.arange(PIECE_TOKENS, int(offsets[-1]), PIECE_TOKENS)
+    bounds = np.unique([0, *np.searchsorted(offsets, marks).tolist(), len(offsets) - 1])
+    return list(pairwise(bounds.tolist())) or [(0, len(offsets) - 1)]
 
 
 @lru_cache(maxsize=16)

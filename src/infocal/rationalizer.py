@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from infocal.data.corpus import Corpus, CorpusBuilder
 from infocal.data.readers import BadRows, documents_from
-from infocal.decoding import Choice, Decoding
+from infocal.decoding import SPAN_DECODERS, Choice, Decoding
 from infocal.errors import DataError
 from infocal.evaluation.calibration import Temperatures, expected_calibration_error
 from infocal.evaluation.rationales import rationale_scores
@@ -210,7 +210,8 @@ class Rationalizer:
         from infocal.training.inference import token_scores
 
         scores = token_scores(self.method, corpus) if reading is None else reading.scores
-        breaks = corpus.sentence_starts(self.vocabulary.sentence_ends())
+        spans = choice.get("decoder", "average") in SPAN_DECODERS
+        breaks = corpus.sentence_starts(self.vocabulary.sentence_ends()) if spans else None
         selected = self.decoding.select(scores, corpus.offsets, breaks=breaks, **choice)
         return scores, selected, self._outputs(corpus, selected)
 

@@ -11,6 +11,7 @@ from infocal.decoding import fit_decoding
 from infocal.errors import SettingsError
 from infocal.fitting import fit
 from infocal.methods import build_method
+from infocal.training import held_out as module
 from infocal.training.held_out import HeldOut, agreement, threshold_texts
 from infocal.training.inference import token_scores
 from infocal.training.preparation import build_embedding, prepare
@@ -91,7 +92,7 @@ def test_held_out_texts_shorter_than_the_others_do_not_decide_the_share(tiny):
 
 
 def held_out(tiny, rows, **changes):
-    settings = tiny(select=0.25, training__stopping="rationale_recall", **changes)
+    settings = tiny(**{"select": 0.25, "training__stopping": "rationale_recall", **changes})
     prepared = prepare(rows, rows[:40], settings, bad_rows=BadRows(skip=False))
     torch.manual_seed(0)
     method = build_method(settings, embedding=build_embedding(prepared, settings), task=prepared.task)
@@ -117,6 +118,13 @@ def test_the_papers_rule_needs_marked_words(tiny):
         SettingsError, match="no held-out row has any"
     ):  # some rows have marks, not the held-out ones
         held_out(tiny, [*rows[:60], *toy_reviews(100)[60:]])
+
+
+def test_rounds_are_judged_by_some_of_very_many_rows(tiny, monkeypatch):
+    monkeypatch.setattr(module, "MOST_JUDGED", 7)
+    judged = held_out(tiny, toy_reviews(100), training__stopping="task_loss")
+    assert judged.corpus.lines.tolist() == [0, 6, 13, 19, 26, 32, 39]
+    assert len(judged.judge("joint")[0]) == 7
 
 
 def test_every_text_is_read_once_however_often_it_counts(tiny):

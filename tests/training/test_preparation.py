@@ -7,6 +7,7 @@ import torch
 from infocal.data.readers import BadRows
 from infocal.data.toy import toy_reviews, toy_scores
 from infocal.errors import DataError
+from infocal.training import preparation
 from infocal.training.preparation import build_embedding, prepare
 from infocal.types import Document
 
@@ -22,6 +23,14 @@ def test_the_held_out_part_is_stratified_and_the_user_is_told(tiny):
     assert np.bincount(prepared.dev.targets).tolist() == [18, 2]
     assert any("20 of 200 rows are held out" in note for note in prepared.notes)
     assert any("little data" in note for note in prepared.notes)
+
+
+def test_no_more_is_split_off_than_is_needed(tiny, monkeypatch):
+    documents = [Document(f"word{i} and more", "rare" if i % 10 == 0 else "common") for i in range(200)]
+    monkeypatch.setattr(preparation, "MOST_HELD_OUT", 10)
+    prepared = prepare(documents, None, tiny(), bad_rows=strict())
+    assert (len(prepared.train), len(prepared.dev)) == (190, 10)
+    assert np.bincount(prepared.dev.targets).tolist() == [9, 1]
 
 
 def test_a_label_of_dev_that_training_lacks_is_named(tiny):

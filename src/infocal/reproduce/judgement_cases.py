@@ -64,10 +64,19 @@ def choose_facts(
         seed: of the draw.
     """
     files = [file for path in paths for file in case_files(path)]
-    usable = [found for file in files for found in _usable(file, classes)]
-    pool = [case for case in usable if len(case.fact) in GOOD_LENGTH] or usable
-    rows = np.random.default_rng(seed).choice(len(pool), size=min(count, len(pool)), replace=False)
-    return [pool[row] for row in sorted(rows.tolist())]
+
+    def pool(lengths: range | None) -> Iterator[FactCase]:
+        usable = (found for file in files for found in _usable(file, classes))
+        return (case for case in usable if lengths is None or len(case.fact) in lengths)
+
+    # Read twice, once to count and once to take: there may be hundreds of thousands.
+    lengths: range | None = GOOD_LENGTH
+    total = sum(1 for _ in pool(lengths))
+    if not total:
+        lengths = None
+        total = sum(1 for _ in pool(lengths))
+    rows = set(np.random.default_rng(seed).choice(total, size=min(count, total), replace=False).tolist())
+    return [case for row, case in enumerate(pool(lengths)) if row in rows]
 
 
 def _usable(file: Path, classes: Mapping[str, Sequence[str]]) -> Iterator[FactCase]:

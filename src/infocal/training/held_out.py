@@ -25,6 +25,8 @@ __all__ = ["HeldOut", "ThresholdTexts", "agreement", "threshold_texts"]
 
 THRESHOLD_TEXTS = 2000
 """So many held-out and so many training texts: the share is then known to a fiftieth of itself."""
+MOST_JUDGED = 5000
+"""More documents would tell rounds apart no better, and take longer to read than a round to train."""
 LENGTH_CLASSES, TEXTS_PER_CLASS = 20, 25
 """Enough classes to follow how lengths are distributed; fewer where there are few held-out texts."""
 
@@ -110,12 +112,14 @@ class HeldOut:
 
     Args:
         method: what is trained; always judged with the weights that it has.
-        corpus: the documents, with their targets.
+        corpus: the documents, with their targets; of more than ``MOST_JUDGED``, so many at even distances.
         share: of words to select.
         texts: those of `threshold_texts`.
     """
 
     def __init__(self, method: Method, corpus: Corpus, *, share: float, texts: ThresholdTexts) -> None:
+        if len(corpus) > MOST_JUDGED:
+            corpus = corpus.subset(np.linspace(0, len(corpus) - 1, num=MOST_JUDGED).astype(np.int64))
         self.method, self.corpus, self.share, self.texts = method, corpus, share, texts
         self._thresholds: list[float] = []
         marked = corpus.gold is not None and corpus.annotated is not None and corpus.annotated.any()

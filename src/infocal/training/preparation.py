@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 __all__ = ["Prepared", "build_embedding", "check_text_settings", "encode_labelled", "open_encoded", "prepare"]
 
 SAMPLE = 200
+MOST_HELD_OUT = 10_000
+"""Of rows that are split off: more would be lost to training and tell no more."""
 NO_ROW, A_ROW = "there is no row that can be used", "rows with a text and a label"
 
 TEXT_COLUMNS = {"cail": "fact"}
@@ -289,7 +291,15 @@ def _read(
 def _hold_out(
     goal: Goal, targets: NDArray[Any], *, share: float, seed: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The rows to train on and the rows set aside, of several labels as `stratified_by` says."""
+    """The rows to train on and the rows set aside, of several labels as `stratified_by` says.
+
+    Args:
+        goal: what is predicted.
+        targets: (n,), or (n, k) of several labels.
+        share: of the rows to set aside, ``MOST_HELD_OUT`` at most.
+        seed: of the draw.
+    """
+    share = min(share, MOST_HELD_OUT / max(1, len(targets)))
     if not isinstance(goal, Joint):
         return split_rows(targets, share=share, seed=seed, stratify=True)
     columns = {name: part.target_array(targets[:, k]) for k, (name, part) in enumerate(goal.tasks.items())}

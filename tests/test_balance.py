@@ -175,7 +175,7 @@ def test_the_held_out_judge_has_the_settings_balance(tiny):
         torch.manual_seed(0)
         embedding = TokenEmbedding(size=len(prepared.vocabulary), width=settings.text.width)
         method = build_method(settings, embedding=embedding, task=prepared.task).eval()
-        judge = HeldOut(method, prepared.dev, share=0.2, texts=prepared.dev)
+        judge = HeldOut(method, prepared.dev, shares=(0.2,), texts=prepared.dev)
         losses[balance] = judge.judge("warm_up")[0].mean().item()
     assert losses[1.0] < losses[0.0]  # an untrained network knows the frequencies only with them
 

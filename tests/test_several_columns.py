@@ -180,6 +180,32 @@ def test_the_command_line_takes_a_kind_for_each_label(tmp_path, tiny_options):
     assert isinstance(infocal.load(tmp_path / "model").task.tasks["stars"], Regression)
 
 
+def test_the_command_line_takes_a_share_for_each_label(tmp_path, tiny_options):
+    data = write(tmp_path / "rows.csv", rows_of(60))
+    command = ("train", data, "--label", "place", "--label", "stars", "--out", tmp_path / "model", *tiny_options)
+    for wrong, said in (
+        (("--select", "much"), "allowed: a share such as 0.15, or LABEL=0.15"),
+        (("--select", "place=1.5"), "between 0 and 1"),
+        (("--select", "0.2", "--select", "stars=0.3"), "labels by name"),
+        (("--select", "stars=0.2", "--select", "stars=0.3"), "each once"),
+        (("--select", "=0.2"), "names no label"),
+        (("--select", "place=0.2"), "select has shares for place; allowed: one for each of place, stars"),
+        (("--set", "select={place: 0.2, stars: 3}"), "select.stars is 3; allowed: a share of words"),
+    ):
+        result = run(*command, *wrong)
+        assert result.exit_code == 2, result.output
+        assert said in " ".join(result.stderr.replace("│", " ").split())
+    assert run(*command, "--select", "place=0.1", "--select", "stars=0.45").exit_code == 0
+    model = infocal.load(tmp_path / "model")
+    assert {name: part.decoding.share for name, part in model.parts.items()} == {"place": 0.1, "stars": 0.45}
+    assert "0.1 for place, 0.45 for stars" in (tmp_path / "model" / "README.md").read_text(encoding="utf-8")
+    result = run("evaluate", tmp_path / "model", data, "--json", "-")
+    tasks = json.loads(result.stdout)["tasks"]
+    assert tasks["place"]["selected"] < 0.25 < tasks["stars"]["selected"]
+    alone = ("train", data, "--label", "place", "--out", tmp_path / "one", *tiny_options, "--select", "place=0.1")
+    assert "allowed: one share, since there is one label" in run(*alone).stderr
+
+
 def pairs(count):
     texts, places, stars = zip(*rows_of(count), strict=True)
     return list(texts), [{"place": place, "stars": star} for place, star in zip(places, stars, strict=True)]

@@ -40,7 +40,7 @@ def model_card(model: Rationalizer | JointRationalizer) -> str:
         _table(
             {
                 "method": model.settings.method,
-                "share of words to select": model.settings.select,
+                "share of words to select": _shares(model.settings.select),
                 "encoder": f"{model.settings.encoder.kind} {model.settings.encoder.hidden_width}",
                 "pretrained vectors": "yes" if model.settings.text.vectors else "no",
                 "seed": model.settings.seed,
@@ -60,6 +60,12 @@ def model_card(model: Rationalizer | JointRationalizer) -> str:
     if notes := record.get("notes"):
         parts += ["## Notes from training", "\n".join(f"- {markdown_text(note)}" for note in notes)]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _shares(select: float | Mapping[str, float]) -> float | str:
+    if isinstance(select, Mapping):
+        return ", ".join(f"{share} for {name}" for name, share in select.items())
+    return select
 
 
 def _predicts(record: Mapping[str, Any]) -> str:

@@ -65,7 +65,7 @@ def run_demo(out: Path, report: Path, *, seed: int, rows: int, console: Console)
     _write(report, model, shown, results, seconds)
     console.print(f"Report: {report}\nModel:  {out}", soft_wrap=True)
     console.print(f"Next:   infocal explain {out} 'The battery died at noon.'", soft_wrap=True)
-    return {"select": model.settings.select, "seconds": seconds, **results}
+    return {"select": model.settings.share, "seconds": seconds, **results}
 
 
 def _check_out(out: Path) -> None:

@@ -23,7 +23,7 @@ from infocal.evaluation.calibration import Temperatures, fit_temperatures
 from infocal.joint import JointRationalizer
 from infocal.rationalizer import Rationalizer
 from infocal.settings import Settings
-from infocal.tasks import Classification, Joint, Task
+from infocal.tasks import Classification, Joint, Task, shares_of
 from infocal.training.preparation import Prepared, build_embedding, prepare
 from infocal.types import Document, Span
 
@@ -146,6 +146,7 @@ def check_trainable(settings: Settings, prepared: Prepared) -> None:
             f"the method {settings.method} shows no evidence; `infocal reproduce cail` compares with it"
         )
     check_goal(settings.method, prepared.task, instead=JOINT - WITHOUT_EVIDENCE)
+    shares_of(prepared.task, settings.select)
 
 
 def train_method(
@@ -261,8 +262,8 @@ def _finish(
     breaks = texts.sentence_starts(prepared.vocabulary.sentence_ends())
     method.eval()
 
-    def model(view: Method, task: Task, scores: NDArray[np.float32], dev: Corpus) -> Rationalizer:
-        decoding = fit_decoding(scores, texts.offsets, share=settings.select, breaks=breaks)
+    def model(view: Method, task: Task, share: float, scores: NDArray[np.float32], dev: Corpus) -> Rationalizer:
+        decoding = fit_decoding(scores, texts.offsets, share=share, breaks=breaks)
         results, temperatures = _held_out(view, dev, decoding)
         record = {**facts, "results": results}
         return Rationalizer(
@@ -271,14 +272,15 @@ def _finish(
 
     facts = {"data": prepared.summary, "training": _training(result), "notes": prepared.notes}
     task, dev, scores = prepared.task, prepared.dev, drawn.scores(method)
+    shares = shares_of(task, settings.select)
     if isinstance(task, Task):
-        return model(method, task, scores[0], dev)
+        return model(method, task, shares[0], scores[0], dev)
     if not isinstance(task, Joint) or dev.targets is None:
         raise TypeError(f"{task!r} is neither one task nor several with targets")
-    columns = zip(method.views(), task.tasks.items(), scores, dev.targets.T, strict=True)
+    columns = zip(method.views(), task.tasks.items(), shares, scores, dev.targets.T, strict=True)
     parts = {
-        name: model(view, part, own, replace(dev, targets=part.target_array(column)))
-        for view, (name, part), own, column in columns
+        name: model(view, part, share, own, replace(dev, targets=part.target_array(column)))
+        for view, (name, part), share, own, column in columns
     }
     results = {name: part.record["results"] for name, part in parts.items()}
     return JointRationalizer(parts, task, method, {**facts, "results": results})

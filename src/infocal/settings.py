@@ -250,7 +250,7 @@ class Settings(_Frozen):
         "infocal", "attention", "bernoulli", "hardkuma", "l2x", "invase", "car", "topjudge", "mpbfn", "fla"
     ]
     task: Literal["auto", "classify", "regress"] | dict[str, Literal["auto", "classify", "regress"]]
-    select: Share
+    select: Share | dict[str, Share]
     seed: Annotated[int, Field(ge=0, lt=2**63)]
     text: TextSettings
     encoder: EncoderSettings
@@ -268,6 +268,17 @@ class Settings(_Frozen):
     topjudge: TopjudgeSettings | None = None
     mpbfn: MpbfnSettings | None = None
     fla: FlaSettings | None = None
+
+    @property
+    def share(self) -> float:
+        """The share of words of a model with one label.
+
+        Raises:
+            SettingsError: there is one for each of several labels.
+        """
+        if isinstance(self.select, dict):
+            raise SettingsError(f"select names the labels {', '.join(self.select)}; this needs one share")
+        return self.select
 
     def to_yaml(self) -> str:
         """The settings as YAML that :func:`load_settings` reads back to an equal object."""
@@ -310,8 +321,8 @@ def _explain(error: ValidationError) -> str:
             lines.append(unknown_setting(name, names[-1], _fields_at(names[:-1])))
         elif problem["type"] == "missing":
             lines.append(f"{name} is missing")
-        elif name == "select":
-            lines.append(f"select is {problem['input']!r}; allowed: a share of words between 0 and 1, e.g. 0.15")
+        elif names[0] == "select":
+            lines.append(f"{name} is {problem['input']!r}; allowed: a share of words between 0 and 1, e.g. 0.15")
         else:
             lines.append(f"{name} is {problem['input']!r}: {problem['msg'].removeprefix('Value error, ')}")
     return "; ".join(dict.fromkeys(lines))

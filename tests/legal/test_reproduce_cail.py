@@ -339,6 +339,26 @@ def test_epochs_are_whole_passes(name):
     assert usual.joint_rounds == load_settings(name).training.joint_rounds
 
 
+def test_a_model_of_all_tasks_has_the_share_of_each():
+    def asked(row, task, **more):
+        return judgement_rows.Plan(rows=(row,), **more).settings(row, task, 0).select
+
+    assert asked("infocal", "charge") == 0.2
+    assert asked("infocal", "charge", official="small") == 0.14
+    assert asked("infocal-joint", "all") == {"article": 0.2, "charge": 0.2, "term": 0.3}
+    assert asked("infocal-joint", "all", tasks=("article", "charge")) == 0.2
+    assert asked("infocal-joint", "all", select=0.1) == 0.1
+    assert asked("infocal-joint", "all", select={"term": 0.25}, official="small")["term"] == 0.25
+    assert asked("topjudge", "all") == 0.2  # it reads all words, whatever is asked
+
+
+def test_shares_of_other_tasks_are_refused(command, tmp_path):
+    words = [*command, "--out", tmp_path / "out", "--tasks", "article,charge", "--select", "term=0.2"]
+    result = run(*words)
+    assert result.exit_code == 2
+    assert "there are shares of words for term; allowed: for article, charge" in result.stderr
+
+
 def test_other_epochs_are_another_run(out, command):
     words = [*command, "--out", out, "--methods", "topjudge", "--tasks", "article,charge"]
     assert "is of other data or settings" in run(*words, "--epochs", 2).stderr

@@ -7,10 +7,11 @@ import torch
 from infocal.config import load_settings
 from infocal.data.corpus import Corpus
 from infocal.errors import DataError, ModelError, SettingsError
+from infocal.losses.information import selection_information
 from infocal.methods import build_method
 from infocal.methods.base import Conditions
 from infocal.nn.embedding import TokenEmbedding
-from infocal.tasks import Classification, Joint, Regression, goal_from_json, parts_of
+from infocal.tasks import Classification, Joint, Regression, goal_from_json, parts_of, shares_of
 from infocal.training.held_out import HeldOut, threshold_texts
 from infocal.training.inference import full_text_outputs, outputs, token_scores
 from infocal.training.loop import Trainer
@@ -155,7 +156,7 @@ def test_the_words_of_each_task_are_found(tiny):
 
 def test_settling_reads_the_selection_of_each_view(tiny):
     method, dev = network(tiny()), corpus(30)
-    held_out = HeldOut(method, dev, share=0.25, texts=threshold_texts(dev, dev))
+    held_out = HeldOut(method, dev, shares=(0.25,) * len(method.views()), texts=threshold_texts(dev, dev))
     mask = torch.ones(3, 8, dtype=torch.bool)
     batch = Batch(
         ids=torch.from_numpy(dev.ids[:24].reshape(3, 8).astype(np.int64)),
@@ -169,6 +170,35 @@ def test_settling_reads_the_selection_of_each_view(tiny):
     settle = Conditions("settle", 0.0, torch.Generator().manual_seed(0), selected)
     step = method.step(batch, settle)
     assert step.selected == tuple(float(part.sum()) for part in selected)
+
+
+def test_each_task_may_have_a_share_of_its_own(tiny, batch):
+    settings = tiny(select={"law": 0.125, "term": 0.5})
+    method, dev = network(settings), corpus(30)
+    trainer = Trainer(method, settings, train=corpus(64), dev=dev)
+    assert [controller.target for controller in trainer.controllers] == [0.125, 0.5]
+    mask = torch.ones(30, 8, dtype=torch.bool)
+    whole = Batch(ids=torch.from_numpy(dev.ids.reshape(30, 8).astype(np.int64)), mask=mask, rows=torch.arange(30))
+    law, term = trainer.held_out.selected(whole).float().mean(dim=(1, 2)).tolist()
+    assert law == pytest.approx(0.125, abs=0.05)
+    assert term == pytest.approx(0.5, abs=0.1)
+    output = method(batch, joint())
+    found = method.objectives(output, batch, joint())["selection_information"]
+    parts = zip(output.selection.logits.chunk(2), (0.125, 0.5), strict=True)
+    by_hand = [selection_information(logits, batch.mask, prior=share) for logits, share in parts]
+    torch.testing.assert_close(found, sum(by_hand) / 2)
+
+
+def test_shares_go_with_labels():
+    assert shares_of(GOAL, 0.2) == (0.2, 0.2)
+    assert shares_of(GOAL, {"term": 0.3, "law": 0.1}) == (0.1, 0.3)
+    for wrong in ({"law": 0.1}, {"law": 0.1, "term": 0.3, "money": 0.2}):
+        with pytest.raises(SettingsError, match="allowed: one for each of law, term"):
+            shares_of(GOAL, wrong)
+    with pytest.raises(SettingsError, match="one share, since there is one label"):
+        shares_of(Classification(("a", "b")), {"a": 0.1})
+    with pytest.raises(SettingsError, match="this needs one share"):
+        _ = load_settings(None, {"select": {"law": 0.1, "term": 0.3}}).share
 
 
 def test_methods_of_one_task_and_supervision_refuse_several(tiny):

@@ -97,7 +97,7 @@ def held_out(tiny, rows, **changes):
     torch.manual_seed(0)
     method = build_method(settings, embedding=build_embedding(prepared, settings), task=prepared.task)
     texts = threshold_texts(prepared.dev, prepared.train)
-    return HeldOut(method, prepared.dev, share=0.25, texts=texts)
+    return HeldOut(method, prepared.dev, shares=(0.25,), texts=texts)
 
 
 def test_the_papers_rule_goes_by_recall_where_precision_is_high_enough(tiny):

@@ -26,6 +26,7 @@ __all__ = [
     "columns",
     "decoding",
     "examples",
+    "shares",
     "skip_bad",
     "task_kinds",
 ]
@@ -121,6 +122,26 @@ def task_kinds(
     if len(values) > 1:
         raise click.BadParameter("several are for labels by name: --task LABEL=KIND, each once")
     return values[0]
+
+
+def shares(
+    context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
+) -> float | dict[str, float] | None:
+    """What ``--select`` says: one share for all labels, or by label; None where it is not given."""
+    found: dict[str, float] = {}
+    for value in values:
+        name, sign, share = value.rpartition("=")
+        try:
+            found[name] = float(share)
+        except ValueError:
+            raise click.BadParameter(f"{value!r}; allowed: a share such as 0.15, or LABEL=0.15") from None
+        if not 0 < found[name] < 1:
+            raise click.BadParameter(f"{value!r}; allowed: a share of words between 0 and 1, e.g. 0.15")
+        if sign and not name:
+            raise click.BadParameter(f"{value!r} names no label")
+    if len(found) != len(values) or ("" in found and len(values) > 1):
+        raise click.BadParameter("several are for labels by name: --select LABEL=SHARE, each once")
+    return found.get("", found or None)
 
 
 def columns(verb: Verb) -> Verb:

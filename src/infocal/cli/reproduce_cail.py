@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from infocal.cli.options import DECODERS, FILE, examples, skip_bad
+from infocal.cli.options import DECODERS, FILE, examples, shares, skip_bad
 from infocal.cli.output import Voice
 from infocal.cli.prepare import Bar, by_name, least_cases
 from infocal.cli.reproduce import names, progress_bars
@@ -54,7 +54,7 @@ class _Request:
     methods: tuple[str, ...]
     seeds: int
     epochs: int | None
-    select: float | None
+    select: float | dict[str, float] | None
     least_cases: int
     vectors: Path | None
     articles: Path | None
@@ -96,9 +96,10 @@ class _Request:
 )
 @click.option(
     "--select",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    metavar="SHARE",
-    help="Share of words for all tasks  [default: .2, .2 and .3].",
+    multiple=True,
+    callback=shares,
+    metavar="SHARE|TASK=SHARE",
+    help="Share of words of all tasks, or TASK=SHARE, repeatable  [default: the paper's].",
 )
 @least_cases
 @click.option("--vectors", type=FILE, metavar="FILE", help="Word vectors  [default: learned from the cases].")
@@ -146,6 +147,7 @@ def cail(**options: Any) -> None:
     check_plan(plan)  # before the cases are prepared, which takes long
     parts = _parts(request.data, voice)
     manifest = _prepare(request, parts, voice)
+    plan = replace(plan, official=_official(request.official, manifest["summary"])[0] or plan.official)
     outcome = reproduce_cail(
         request.out / "cases",
         plan,

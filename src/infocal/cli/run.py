@@ -43,7 +43,7 @@ class Request:
     dev: Path | None
     columns: Columns
     task: str | dict[str, str] | None
-    select: float | None
+    select: float | dict[str, float] | None
     vectors: Path | None
     method: str | None
     recipe: str | None

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from infocal.cli.options import FILE, METHODS, columns, examples, skip_bad, task_kinds
+from infocal.cli.options import FILE, METHODS, columns, examples, shares, skip_bad, task_kinds
 
 __all__ = ["train"]
 
@@ -27,7 +27,13 @@ __all__ = ["train"]
     metavar="KIND|LABEL=KIND",
     help="What labels are: auto, classify or regress; of several, LABEL=KIND, repeatable.",
 )
-@click.option("--select", type=float, metavar="SHARE", help="Share of words to predict from  [default: 0.2].")
+@click.option(
+    "--select",
+    multiple=True,
+    callback=shares,
+    metavar="SHARE|LABEL=SHARE",
+    help="Share of words to predict from; of several labels, LABEL=SHARE, repeatable  [default: 0.2].",
+)
 @click.option("--vectors", type=FILE, metavar="FILE", help="Pretrained word vectors (text or .gz).")
 @click.option("--method", type=click.Choice(METHODS), help="What to train  [default: the recipe's, or infocal].")
 @click.option("--recipe", metavar="NAME|FILE", help="Settings to start from  [default: the method's own].")

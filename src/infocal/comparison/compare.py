@@ -148,5 +148,5 @@ def _collect(request: Request, runs: Sequence[Run]) -> Results:
             found[run.contender][run.seed] = record
         else:
             failures.append((run.contender, run.seed, "" if record is None else str(record["message"])))
-    asked = {run.contender: run.settings.select for run in runs}
+    asked = {run.contender: run.settings.share for run in runs}
     return Results(names, found, tuple(failures), request.decoder, asked)

@@ -167,7 +167,7 @@ def run_job(job: Job) -> dict[str, Any]:
     torch.set_num_threads(job.threads)
     settings, sources, bad_rows = job.run.settings, job.sources, BadRows(skip=job.sources.skip_bad)
     prepared = sources.prepare(settings, bad_rows)
-    rounds = Rounds(prepared.dev, settings.select)
+    rounds = Rounds(prepared.dev, settings.share)
     began, processor = time.perf_counter(), time.process_time()
     model = one_label(train_prepared(prepared, settings, trackers=[rounds], warm_ups=job.warm_ups))
     seconds = {

@@ -155,7 +155,7 @@ class Car(Method):
         others: Tensor,
     ) -> dict[str, Tensor]:
         """What the generators want: to pass for factual, within the share, in few pieces."""
-        share = self.settings.select
+        share = self.settings.share
         with unmoved(self.discriminator):
             judged = self._judge(vectors, mask, (factual, counterfactual), (classes, others))
         return {

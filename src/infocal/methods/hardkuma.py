@@ -48,10 +48,10 @@ class HardKuma(Method):
         self.selector = KumaraswamySelector(
             **encoder_sizes(settings, embedding),
             stretch=own.stretch,
-            open_share=settings.select if own.start_at_share else None,
+            open_share=settings.share if own.start_at_share else None,
         )
         self.predictor = build_predictor(settings, embedding, task)
-        self.targets = {"selected_share": settings.select}
+        self.targets = {"selected_share": settings.share}
         if own.fused_lasso is not None:
             self.targets["expected_transitions"] = own.fused_lasso
         self.register_buffer("multipliers", torch.full((len(self.targets),), own.multiplier_start))

@@ -20,7 +20,7 @@ from infocal.nn.gates import sample_gate
 from infocal.nn.language_model import VectorLanguageModel
 from infocal.nn.reader import Reader
 from infocal.settings import Settings
-from infocal.tasks import Goal, Task, parts_of
+from infocal.tasks import Goal, Task, parts_of, shares_of
 from infocal.types import Batch, Features, Output, Selection
 
 __all__ = ["InfoCal"]
@@ -44,6 +44,7 @@ class InfoCal(Method):
     def __init__(self, settings: Settings, *, embedding: TokenEmbedding, task: Goal) -> None:
         super().__init__()
         self.tasks = parts_of(task)
+        self.shares = shares_of(task, settings.select)
         if len(self.tasks) > 1 and settings.loss.rationale_supervision:
             raise SettingsError("loss.rationale_supervision (--supervise) is for one label; rows mark words once")
         model, sizes = settings.model, encoder_sizes(settings, embedding)
@@ -142,14 +143,7 @@ class InfoCal(Method):
         selection, mask = output.selection, self._copies(batch.mask)
         found = self._guider_objectives(output.guide_features, output.guide_logits, batch)
         found["prediction"] = self.task_loss(output.logits, batch)
-        found["selection_information"] = self._over_tasks(
-            selection_information(
-                selection.logits,
-                mask,
-                prior=loss.selection_prior or self.settings.select,
-                reduction=loss.selection_reduction,
-            )
-        )
+        found["selection_information"] = self._over_tasks(self._information(selection.logits, mask))
         if loss.imitation:
             found |= self._game(output, batch, conditions.generator)
         if loss.fluency:
@@ -259,6 +253,17 @@ class InfoCal(Method):
     def _guide(self, vectors: Tensor, mask: Tensor, generator: Generator) -> Features:
         features: Features = self.guider(vectors, mask, generator=generator)
         return features
+
+    def _information(self, logits: Tensor, mask: Tensor) -> Tensor:
+        """(k * b,): what the choices of (k * b, t) log-odds tell beyond each task's share of words."""
+        loss, count = self.settings.loss, len(self.tasks)
+        found = [
+            selection_information(
+                part, own, prior=loss.selection_prior or share, reduction=loss.selection_reduction
+            )
+            for part, own, share in zip(logits.chunk(count), mask.chunk(count), self.shares, strict=True)
+        ]
+        return found[0] if count == 1 else torch.cat(found)
 
     def _guider_objectives(self, guide: Features, logits: Tensor, batch: Batch) -> dict[str, Tensor]:
         found = {"guidance": self.task_loss(logits, batch)}

@@ -76,7 +76,7 @@ class L2X(Method):
             logits = self.approximator(self.settled_vectors(batch, conditions), batch.mask)
             return Step({"answer_imitation": self._imitation(logits, self._answers(batch))}, None, tokens)
         vectors = self.input_dropout(self.embedding(batch.ids).detach())
-        sizes = subset_sizes(batch.mask, share=self.settings.select)
+        sizes = subset_sizes(batch.mask, share=self.settings.share)
         relaxed = subset_gumbel(
             self.selector(vectors, batch.mask),
             batch.mask,

@@ -18,8 +18,11 @@ from infocal.settings import Settings
 
 __all__ = ["ALL", "DEFAULT_ROWS", "ROWS", "Plan", "Row"]
 
-SELECT: Mapping[str, float] = {"article": 0.2, "charge": 0.2, "term": 0.3}
-"""The paper's shares for its larger data; for the smaller it has .14, .14 and .3."""
+SELECT: Mapping[str, Mapping[str, float]] = {
+    "big": {"article": 0.2, "charge": 0.2, "term": 0.3},
+    "small": {"article": 0.14, "charge": 0.14, "term": 0.3},
+}
+"""The paper's shares for its larger data and for its smaller."""
 PROTOCOL: Mapping[str, object] = {"encoder.kind": "lstm", "encoder.hidden_width": 100, "text.width": 100}
 ALL = "all"
 
@@ -100,7 +103,8 @@ class Plan:
         rows: names of ``ROWS``.
         tasks: of ``infocal.data.cail.TASKS``.
         seeds: of the runs of each.
-        select: the share of words for every task; None takes the paper's.
+        select: the share of words for every task, or for some by name.
+        official: whose shares the other tasks take, those of the paper's "big" data or of its "small".
         changes: ``"name=value"`` settings for every run, which win over all others; those of a method's own group
             go to its runs only.
         vectors: a file of word vectors; None learns them from the cases.
@@ -112,7 +116,8 @@ class Plan:
     rows: tuple[str, ...] = DEFAULT_ROWS
     tasks: tuple[str, ...] = TASKS
     seeds: tuple[int, ...] = (0,)
-    select: float | None = None
+    select: float | Mapping[str, float] | None = None
+    official: str = "big"
     changes: tuple[str, ...] = ()
     vectors: Path | None = None
     articles: Path | None = None
@@ -120,7 +125,7 @@ class Plan:
     decoder: str = "average"
 
     def settings(self, name: str, task: str, seed: int) -> Settings:
-        """The settings of one run; a model of all tasks takes the share of the first."""
+        """The settings of one run; a model of all tasks has the share of each, and a judge reads all words."""
         row = ROWS[name]
         fixed = dict(PROTOCOL)
         if row.judge:
@@ -135,9 +140,20 @@ class Plan:
             row.recipe,
             [*(f"{setting}={json.dumps(value)}" for setting, value in fixed.items()), *changes],
             method=row.method,
-            select=self.select or SELECT[self.tasks[0] if task == ALL else task],
+            select=self.share_of(self.tasks[0] if row.judge else task),
             seed=seed,
         )
+
+    def share_of(self, task: str) -> float | dict[str, float]:
+        """The share of words of a task; of all of them together, a share each, or one if they are the same."""
+        asked = {} if self.select is None else self.select
+        if isinstance(asked, float):
+            asked = dict.fromkeys(TASKS, asked)
+        usual = SELECT[self.official]
+        shares = {name: asked.get(name, usual[name]) for name in self.tasks}
+        if task != ALL:
+            return shares[task]
+        return shares if len(set(shares.values())) > 1 else shares[self.tasks[0]]
 
     def runs(self) -> Iterator[tuple[str, str, int]]:
         """Row, task (or all) and seed of every run."""

@@ -115,6 +115,10 @@ def check_plan(plan: Plan) -> tuple[dict[tuple[str, str, int], Settings], dict[s
         DataError: the file of articles or of vectors cannot be read.
         MissingExtraError: FLA is asked for and scikit-learn is not installed.
     """
+    if isinstance(plan.select, Mapping) and (unknown := sorted(set(plan.select) - set(plan.tasks))):
+        raise SettingsError(
+            f"there are shares of words for {', '.join(unknown)}; allowed: for {', '.join(plan.tasks)} (--tasks)"
+        )
     settings_of = {run: plan.settings(*run) for run in plan.runs()}
     for settings in settings_of.values():
         check_text_settings(settings, segmenter="chinese", max_tokens=load_settings().text.max_tokens)

@@ -81,7 +81,7 @@ def train_run(
     Raises:
         StoppedEarlyError: the user stopped it; the checkpoint stays.
     """
-    measured = AgreementByRound(corpora, settings.select)
+    measured = AgreementByRound(corpora, settings.share)
     train_model(folder, prepared, settings, warm_ups=warm_ups, trackers=[measured, *trackers])
 
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from infocal.data.labels import class_name, number
-from infocal.errors import DataError, ModelError
+from infocal.errors import DataError, ModelError, SettingsError
 from infocal.tasks.base import Goal, Task
 from infocal.tasks.classification import Classification
 from infocal.tasks.joint import Joint
@@ -23,6 +23,7 @@ __all__ = [
     "fit_task",
     "goal_from_json",
     "parts_of",
+    "shares_of",
     "task_from_json",
 ]
 
@@ -34,6 +35,25 @@ def parts_of(goal: Goal) -> tuple[Task, ...]:
     if isinstance(goal, Joint):
         return tuple(goal.tasks.values())
     raise TypeError(f"{goal!r} is neither one task nor several")
+
+
+def shares_of(goal: Goal, select: float | Mapping[str, float]) -> tuple[float, ...]:
+    """The share of words for each part of a goal.
+
+    Args:
+        goal: what is predicted.
+        select: one share for all parts, or one for each by its name.
+
+    Raises:
+        SettingsError: a part has none, or there is no such part.
+    """
+    if not isinstance(select, Mapping):
+        return (select,) * len(parts_of(goal))
+    names = tuple(goal.tasks) if isinstance(goal, Joint) else ()
+    if set(names) != set(select):
+        wanted = f"one for each of {', '.join(names)}" if names else "one share, since there is one label"
+        raise SettingsError(f"select has shares for {', '.join(select)}; allowed: {wanted}")
+    return tuple(select[name] for name in names)
 
 
 def fit_task(

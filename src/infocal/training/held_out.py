@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -113,14 +114,14 @@ class HeldOut:
     Args:
         method: what is trained; always judged with the weights that it has.
         corpus: the documents, with their targets; of more than ``MOST_JUDGED``, so many at even distances.
-        share: of words to select.
+        shares: of words to select, one for each view of the method.
         texts: those of `threshold_texts`.
     """
 
-    def __init__(self, method: Method, corpus: Corpus, *, share: float, texts: ThresholdTexts) -> None:
+    def __init__(self, method: Method, corpus: Corpus, *, shares: Sequence[float], texts: ThresholdTexts) -> None:
         if len(corpus) > MOST_JUDGED:
             corpus = corpus.subset(np.linspace(0, len(corpus) - 1, num=MOST_JUDGED).astype(np.int64))
-        self.method, self.corpus, self.share, self.texts = method, corpus, share, texts
+        self.method, self.corpus, self.shares, self.texts = method, corpus, tuple(shares), texts
         self._thresholds: list[float] = []
         marked = corpus.gold is not None and corpus.annotated is not None and corpus.annotated.any()
         if method.settings.training.stopping == "rationale_recall" and not marked:
@@ -140,7 +141,10 @@ class HeldOut:
         if phase != "warm_up" and self.method.selects:
             views = self.method.views()
             scores = view_scores(self.method, corpus)
-            masks = [select_average(values, corpus.offsets, share=self.share) for values in scores]
+            masks = [
+                select_average(values, corpus.offsets, share=share)
+                for values, share in zip(scores, self.shares, strict=True)
+            ]
             chosen = np.hstack([outputs(view, corpus, mask) for view, mask in zip(views, masks, strict=True)])
             figures |= {"selection": task.scores(chosen, corpus.targets), "selected": float(np.mean(masks))}
             judged = guide if self.method.judged_by_full_text else chosen
@@ -151,7 +155,7 @@ class HeldOut:
 
     def _lack_of_recall(self) -> float:
         """1 - recall of the human's words; beyond 1, the more so the further precision is below its floor."""
-        found = agreement(self.method, self.corpus, self.share)
+        found = agreement(self.method, self.corpus, self.shares[0])
         if found is None:
             raise ValueError("no held-out row has a human's evidence")
         lacking = self.method.settings.training.precision_floor - float(found["precision"])
@@ -162,12 +166,11 @@ class HeldOut:
 
         (k, b, t) for a method of k views.
         """
-        least = least_share(self.share)
         if not self._thresholds:
             places = self.texts.drawn().offsets
             self._thresholds = [
-                fit_threshold(scores, places, share=self.share, least=least)
-                for scores in self.texts.scores(self.method)
+                fit_threshold(scores, places, share=share, least=least_share(share))
+                for scores, share in zip(self.texts.scores(self.method), self.shares, strict=True)
             ]
         offsets = np.concatenate(([0], np.cumsum(batch.mask.sum(dim=1).numpy())))
         training = self.method.training
@@ -177,8 +180,8 @@ class HeldOut:
         masks[:, batch.mask] = torch.from_numpy(
             np.stack(
                 [
-                    select_above(scores, offsets, threshold=threshold, least=least)
-                    for scores, threshold in zip(values.numpy(), self._thresholds, strict=True)
+                    select_above(scores, offsets, threshold=threshold, least=least_share(share))
+                    for scores, threshold, share in zip(values.numpy(), self._thresholds, self.shares, strict=True)
                 ]
             )
         )

@@ -19,6 +19,7 @@ from infocal.data.corpus import Corpus
 from infocal.errors import OtherRunError, TrainingError
 from infocal.losses.reductions import weighted_sum
 from infocal.methods.base import Conditions, Method
+from infocal.tasks import shares_of
 from infocal.training.checkpoint import (
     load_optimizer,
     optimizer_tensors,
@@ -81,13 +82,15 @@ class Trainer:
             )
             for player in self.players
         }
+        shares = shares_of(method.task, settings.select)[
+            : len(method.views())
+        ]  # one that selects nothing has one view
         self.controllers = [
-            RateController(settings.select, settings.controller.gain, method.controlled_share)
-            for _ in method.views()
+            RateController(share, settings.controller.gain, method.controlled_share) for share in shares
         ]
         self.generator = torch.Generator().manual_seed(settings.seed)
         self.state = Progress(phase="warm_up" if settings.training.warm_up_rounds else "joint")
-        self.held_out = HeldOut(method, dev, share=settings.select, texts=threshold_texts(dev, train))
+        self.held_out = HeldOut(method, dev, shares=shares, texts=threshold_texts(dev, train))
         self.weights = Weights(method, averaging=settings.training.averaging)
         self._untrained: dict[str, Tensor] = {}
         self.reference = torch.empty(0, dtype=torch.float64)

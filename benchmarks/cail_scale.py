@@ -6,8 +6,9 @@
 
 `make` writes cases whose facts are sentences of real cases of the same charge, drawn anew. `prepare` runs the
 command, kills it with -9 a third of the way, starts it again, and prints the rate of each hundred thousand cases
-and the peak memory of every process. `train` makes one pass over a slice and prints the rate and the memory of
-each tenth of it: memory of its own (RssAnon), and with the pages of the file that the system keeps for it (VmRSS).
+and the peak memory of every process. `train` makes one pass over a slice, as the package does,
+and prints the rate and the memory of each tenth of it: memory of its own (RssAnon), and with the pages of the file
+that the system keeps for it (VmRSS, VmHWM).
 """
 
 from __future__ import annotations
@@ -144,42 +145,60 @@ def print_rates(title: str, records: list[dict[str, Any]]) -> None:
 
 
 def train(arguments: argparse.Namespace) -> None:
-    """One pass over a slice, step by step as the trainer makes them."""
+    """One pass over a slice, as `infocal train` makes it: word vectors, checkpoints, held-out cases and all."""
+    import tempfile
+    from dataclasses import replace
+
     import numpy as np
-    import torch
 
     from infocal.config import load_settings
-    from infocal.data.batches import plan_batches
-    from infocal.fitting import resolve_settings
-    from infocal.methods import build_method
-    from infocal.training.loop import Trainer
-    from infocal.training.preparation import build_embedding, open_encoded
+    from infocal.fitting import train_prepared
+    from infocal.training.preparation import open_encoded
+    from infocal.training.tracking import Tracker
 
-    settings = load_settings("infocal", {"encoder.kind": arguments.encoder}, select=0.2)
+    class Meter(Tracker):
+        """Prints the rate and the memory of each tenth of the pass."""
+
+        def __init__(self, total: int) -> None:
+            self.total, self.tenth, self.tokens, self.began = total, 1, 0, 0.0
+
+        def start(self, **_: Any) -> None:
+            self.began = self.tenth_began = time.perf_counter()
+
+        def advance(self, *, step: int, phase: str, tokens: int) -> None:
+            self.tokens += tokens
+            if 10 * self.tokens >= self.tenth * self.total:
+                now = time.perf_counter()
+                rate, self.tenth_began = self.total / 10 / (now - self.tenth_began), now
+                print(f"  tenth {self.tenth:2}: {rate:7.0f} tokens a second, {memory()}", flush=True)
+                self.tenth += 1
+
+    once = {
+        "encoder.kind": arguments.encoder,
+        "training.warm_up_rounds": 0,
+        "training.joint_rounds": 1,
+        "training.least_round_steps": 1,
+        "training.most_round_steps": 10**9,
+        "training.settle_steps": 0,
+    }
+    settings = load_settings("infocal", once, select=0.2)
     prepared = open_encoded(arguments.prepared, "charge", settings)
-    settings = resolve_settings(settings, prepared)
-    torch.manual_seed(0)
-    method = build_method(settings, embedding=build_embedding(prepared, settings), task=prepared.task)
-    trainer = Trainer(method, settings, train=prepared.train, dev=prepared.dev)
-    trainer.state.phase = "joint"
     rows = min(arguments.rows, len(prepared.train))
-    lengths = prepared.train.lengths[:rows]
-    plan = plan_batches(lengths, tokens=4096, documents=128, rng=np.random.default_rng(0))
-    parts = np.array_split(np.arange(len(plan)), 10)
-    print(
-        f"{rows:,} cases, {int(lengths.sum()):,} tokens, {len(plan):,} steps, {len(prepared.task.classes)} charges"
-    )
-    for number, part in enumerate(parts, 1):
-        began, tokens = time.perf_counter(), 0
-        for step in part[: arguments.steps]:
-            trainer._step(plan[step])
-            tokens += int(lengths[plan[step]].sum())
-        rate = tokens / (time.perf_counter() - began)
-        own, seen = status("RssAnon"), status("VmRSS")
-        print(
-            f"  tenth {number:2}: {rate:7.0f} tokens a second, {own:6.0f} MB of its own, {seen:6.0f} MB",
-            flush=True,
+    prepared = replace(prepared, train=prepared.train.view(np.arange(rows)))
+    tokens = int(prepared.train.lengths.sum())
+    print(f"{rows:,} cases, {tokens:,} tokens, {len(prepared.dev):,} held out; {memory()}", flush=True)
+    began = time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder:
+        model = train_prepared(
+            prepared, settings, trackers=[Meter(tokens)], checkpoint=Path(folder) / "checkpoint.safetensors"
         )
+    print(f"in all {time.perf_counter() - began:.0f} s; {memory()}; held out: {model.record['results']}")
+
+
+def memory() -> str:
+    """What this process has in memory now, and at most until now."""
+    own, seen, most = status("RssAnon"), status("VmRSS"), status("VmHWM")
+    return f"{own:.0f} MB of its own, {seen:.0f} MB with the file's pages, {most:.0f} MB at most"
 
 
 def status(name: str) -> float:
@@ -205,7 +224,6 @@ def main() -> None:
     sub = verbs.add_parser("train")
     sub.add_argument("--prepared", required=True)
     sub.add_argument("--rows", type=int, default=100_000)
-    sub.add_argument("--steps", type=int, default=None, help="of each tenth only so many steps")
     sub.add_argument("--encoder", default="lstm")
     arguments = parser.parse_args()
     {"make": make, "prepare": prepare, "train": train}[arguments.verb](arguments)

@@ -10,8 +10,10 @@ from infocal.data.cail import (
     INTERVALS,
     REASONS,
     Case,
+    case_documents,
     case_files,
     encoding_of,
+    is_case_file,
     parse_case,
     penalty_interval,
     read_cases,
@@ -48,6 +50,29 @@ def test_a_charge_of_several_acts_is_one_charge_with_brackets_or_without():
     assert found.charges == (f"{acts}毒品", "盗窃")
     with pytest.raises(DataError, match=r"a\.json, line 7: accusation is \['\[\]'\]"):
         parsed(line(accusation=["[]"]))
+
+
+def test_cases_as_documents(tmp_path):
+    path = tmp_path / "a.json"
+    path.write_text("\n".join([line("甲"), "", line("乙", accusation=["盗窃", "诈骗"])]), encoding="gb18030")
+    assert is_case_file(path)
+    first = next(case_documents(path, ["charge"], bad_rows=BadRows()))
+    assert (first.text, first.label, first.line) == ("甲", "盗窃", 1)
+    with pytest.raises(DataError, match=r"line 3: the case is left out: several charges.*--skip-bad"):
+        list(case_documents(path, ["charge"], bad_rows=BadRows()))
+    skipping = BadRows(skip=True)
+    (only,) = case_documents(path, ["term", "article"], bad_rows=skipping)
+    assert only.label == {"term": "over 0 months", "article": "264"}
+    assert skipping.count == 1
+    labels = [one.label for one in case_documents(path, ["charge"], bad_rows=BadRows(), require_label=False)]
+    assert labels == ["盗窃", None]
+
+
+@pytest.mark.parametrize("text", ["", "no JSON", '{"fact": "x"}', '{"fact": "x", "meta": 3}', "[1]"])
+def test_other_files_are_no_cases(tmp_path, text):
+    path = tmp_path / "a.json"
+    path.write_text(text)
+    assert not is_case_file(path)
 
 
 @pytest.mark.parametrize(

@@ -84,6 +84,29 @@ def test_a_model_of_cases_reads_files_of_cases_as_they_are(model, files):
     assert json.loads(result.stdout.splitlines()[0])["text"] == first["fact"]
 
 
+def test_new_cases_are_scored_in_the_layout_of_the_challenge(model, corpus, files, tmp_path):
+    whole = json.loads(run("evaluate", model, corpus, "--json", "-").stdout)
+    result = run("evaluate", model, files / "test.json", "--json", "-")
+    assert result.exit_code == 0, result.output
+    again = json.loads(result.stdout)
+    for name in ("n", "accuracy", "macro_f1", "selected"):
+        assert again[name] == pytest.approx(whole[name])
+    lines = (files / "test.json").read_text(encoding="utf-8").splitlines()
+    other = json.loads(lines[3])
+    other["meta"]["relevant_articles"] = [264, 266]
+    lines[3] = json.dumps(other, ensure_ascii=False)
+    (tmp_path / "new.json").write_text("\n".join(lines), encoding="gb18030")
+    result = run("evaluate", model, tmp_path / "new.json")
+    assert result.exit_code == 3
+    assert "new.json, line 4: the case is left out: several articles" in " ".join(result.stderr.split())
+    result = run("evaluate", model, tmp_path / "new.json", "--skip-bad", "--json", "-")
+    assert json.loads(result.stdout)["n"] == whole["n"] - 1
+    result = run("explain", model, "--input", tmp_path / "new.json", "--format", "json", "--limit", 4)
+    shown = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [one["text"] for one in shown] == [json.loads(line)["fact"] for line in lines[:4]]
+    assert [one.get("label") is None for one in shown] == [False, False, False, True]
+
+
 def test_new_cases_are_scored_from_a_file_with_a_column_for_each_label(model, files, tmp_path):
     cases = [json.loads(line) for line in (files / "test.json").read_text().splitlines()]
     rows = [{"fact": case["fact"], "charge": case["meta"]["accusation"][0]} for case in cases]

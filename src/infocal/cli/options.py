@@ -86,8 +86,12 @@ class Columns:
 
     def read(self, path: Path, bad_rows: BadRows, *, require_label: bool = True) -> Iterator[Document]:
         """The documents of a file; a column that the user named must be there."""
+        from infocal.data.cail import TASKS, case_documents, is_case_file
         from infocal.data.readers import read_documents
 
+        of_a_case = self.text == "fact" and bool(self.labels) and set(self.labels) <= set(TASKS)
+        if of_a_case and path.is_file() and is_case_file(path):
+            return case_documents(path, self.labels, bad_rows=bad_rows, require_label=require_label)
         several = len(self.labels) > 1
         if several and self.rationale:
             raise click.UsageError("--rationale does not say which of several labels it is for; leave it out")

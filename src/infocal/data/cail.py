@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -19,14 +19,18 @@ from infocal.data.readers import checked_text
 from infocal.data.records import BadRows
 from infocal.errors import DataError
 from infocal.text.sources import open_bytes, shown
+from infocal.types import Document, Label
 
 __all__ = [
     "INTERVALS",
     "REASONS",
     "TASKS",
     "Case",
+    "answers_of",
+    "case_documents",
     "case_files",
     "encoding_of",
+    "is_case_file",
     "parse_case",
     "penalty_interval",
     "read_cases",
@@ -95,6 +99,15 @@ def why_dropped(case: Case) -> str | None:
     return next((reason for reason, holds in zip(REASONS, found, strict=True) if holds), None)
 
 
+def answers_of(case: Case) -> dict[str, str]:
+    """The answers of the court by the names of ``TASKS``, of a case that stays."""
+    return {
+        "article": str(case.articles[0]),
+        "charge": case.charges[0],
+        "term": str(penalty_interval(case)),
+    }
+
+
 def case_files(path: str | Path) -> list[Path]:
     """The files of cases that a path means: itself, or all files of a folder that look like cases, by name.
 
@@ -159,6 +172,44 @@ def read_cases(path: str | Path, *, bad_rows: BadRows) -> Iterator[Case]:
                 yield parse_case(raw, number, encoding=encoding, source=str(path))
             except DataError as error:
                 bad_rows.report(error)
+
+
+def is_case_file(path: str | Path) -> bool:
+    """Whether the first line of a file is of the challenge's layout, so that `case_documents` can read it."""
+    with open_bytes(path) as stream:
+        first = next((line for line in stream if line.strip()), b"")
+    for encoding in _ENCODINGS:
+        try:
+            record = json.loads(first.removeprefix(_MARKS[0]).decode(encoding))
+        except (ValueError, RecursionError):
+            continue
+        return isinstance(record, dict) and "fact" in record and isinstance(record.get("meta"), dict)
+    return False
+
+
+def case_documents(
+    path: str | Path, labels: Sequence[str], *, bad_rows: BadRows, require_label: bool = True
+) -> Iterator[Document]:
+    """The cases of one file as documents.
+
+    Args:
+        path: as for `read_cases`.
+        labels: of ``TASKS``; of several, each document has all by name.
+        bad_rows: told of lines that cannot be used.
+        require_label: whether cases that the paper's preparation leaves out are such; else they have no label.
+    """
+    for case in read_cases(path, bad_rows=bad_rows):
+        reason = why_dropped(case)
+        if reason is not None and require_label:
+            allowed = "cases of first instance with one charge, one article and a term; or --skip-bad"
+            problem = DataError(
+                f"the case is left out: {reason}", allowed=allowed, source=str(path), line=case.line
+            )
+            bad_rows.report(problem)
+            continue
+        answers = {} if reason is not None else answers_of(case)
+        own: dict[str, Label | None] = {name: answers.get(name) for name in labels}
+        yield Document(case.fact, own if len(labels) > 1 else own[labels[0]], line=case.line)
 
 
 def parse_case(raw: bytes, line: int, *, encoding: str, source: str) -> Case:

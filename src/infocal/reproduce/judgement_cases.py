@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from infocal.data.cail import Case, case_files, penalty_interval, read_cases, why_dropped
+from infocal.data.cail import answers_of, case_files, read_cases, why_dropped
 from infocal.data.records import BadRows
 from infocal.markup import escape, explanation_html, page
 from infocal.types import Document, Explanation
@@ -82,17 +82,9 @@ def choose_facts(
 def _usable(file: Path, classes: Mapping[str, Sequence[str]]) -> Iterator[FactCase]:
     for case in read_cases(file, bad_rows=BadRows(skip=True)):
         if why_dropped(case) is None:
-            answers = _answers(case)
+            answers = answers_of(case)
             if all(answers[task] in known for task, known in classes.items()):
                 yield FactCase(case.fact, {task: answers[task] for task in classes})
-
-
-def _answers(case: Case) -> dict[str, str]:
-    return {
-        "article": str(case.articles[0]),
-        "charge": case.charges[0],
-        "term": str(penalty_interval(case)),
-    }
 
 
 def cases_page(cases: Sequence[FactCase], *, title: str) -> str:

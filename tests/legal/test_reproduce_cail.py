@@ -4,6 +4,7 @@ import csv
 import json
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -337,6 +338,14 @@ def test_epochs_are_whole_passes(name):
     usual = judgement_rows.Plan(rows=(name,)).settings(name, "charge", 0).training
     assert usual.most_round_steps == 250
     assert usual.joint_rounds == load_settings(name).training.joint_rounds
+
+
+def test_less_than_a_pass_is_said():
+    plan = judgement_rows.Plan(rows=("infocal", "topjudge"))
+    said = plan.schedule_note(102_400_000)
+    assert "250 steps, about 1 % of these training cases, and methods have 12 to 16 rounds" in said
+    assert plan.schedule_note(1_000_000) is None
+    assert replace(plan, epochs=3).schedule_note(102_400_000) is None
 
 
 def test_a_model_of_all_tasks_has_the_share_of_each():

@@ -248,6 +248,8 @@ def _deliver(
     )
 
     results, summary = outcome.results, manifest["summary"]
+    schedule = plan.schedule_note(int(summary["train"]["tokens"]))
+    notes = [*outcome.notes, *([schedule] if schedule else [])]
     official, known_by = _official(request.official, summary)
     data: dict[str, object] = {f"{part} cases": int(summary[part]["cases"]) for part in summary}
     data["the paper's data"] = known_by
@@ -255,7 +257,7 @@ def _deliver(
     title = "Court cases, and the words that each model goes by"
     texts = {
         "table.md": markdown_report(
-            results, plan.tasks, official=official, data=data, filters=summary, notes=outcome.notes
+            results, plan.tasks, official=official, data=data, filters=summary, notes=notes
         ),
         "table.csv": csv_table(results, plan.tasks, official),
         "table.tex": latex_table(results, plan.tasks, official),

@@ -155,6 +155,19 @@ class Plan:
             return shares[task]
         return shares if len(set(shares.values())) > 1 else shares[self.tasks[0]]
 
+    def schedule_note(self, tokens: int) -> str | None:
+        """What to say where the methods' own schedules see less of this many training words than whole passes."""
+        usual = load_settings().training
+        part = usual.most_round_steps * usual.batch_tokens / max(1, tokens)
+        if self.epochs is not None or part >= 1:
+            return None
+        schedules = [self.settings(*run).training for run in self.runs()]
+        rounds = [schedule.warm_up_rounds + schedule.joint_rounds for schedule in schedules]
+        return (
+            f"A round of training is {usual.most_round_steps} steps, about {100 * part:.2g} % of these training cases, "
+            f"and methods have {min(rounds)} to {max(rounds)} rounds at most; --epochs N trains for whole passes."
+        )
+
     def runs(self) -> Iterator[tuple[str, str, int]]:
         """Row, task (or all) and seed of every run."""
         for name in self.rows:

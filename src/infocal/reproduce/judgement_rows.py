@@ -164,8 +164,9 @@ class Plan:
         schedules = [self.settings(*run).training for run in self.runs()]
         rounds = [schedule.warm_up_rounds + schedule.joint_rounds for schedule in schedules]
         return (
-            f"A round of training is {usual.most_round_steps} steps, about {100 * part:.2g} % of these training cases, "
-            f"and methods have {min(rounds)} to {max(rounds)} rounds at most; --epochs N trains for whole passes."
+            f"A round of training is {usual.most_round_steps} steps, about {100 * part:.2g} % of these training "
+            f"cases, and methods have {min(rounds)} to {max(rounds)} rounds at most; --epochs N trains for whole "
+            "passes."
         )
 
     def runs(self) -> Iterator[tuple[str, str, int]]:

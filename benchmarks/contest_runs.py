@@ -38,7 +38,7 @@ ABLATIONS = (
 AT_HALF = ("infocal-no-ib",)
 """Ablations at half of the gold share, too: the price of a word should count most where few are asked for."""
 CAR_IS_LONG = ("restaurant-0.19", "restaurant-0.095", "toxic-0.33")
-"""Where a run of CAR takes more than ten minutes of the processor: 694 to 726 s; on toxic posts, 647 and 648."""
+"""Where a run of CAR takes more than ten minutes of the processor: 694 to 1,044 s; on toxic posts, 603 to 648."""
 GRADIENTS = ("gradient-norm", "gradient-x-input", "integrated-gradients")
 SLOW = ("lime", "shap")
 

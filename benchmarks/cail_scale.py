@@ -160,10 +160,10 @@ def train(arguments: argparse.Namespace) -> None:
         """Prints the rate and the memory of each tenth of the pass."""
 
         def __init__(self, total: int) -> None:
-            self.total, self.tenth, self.tokens, self.began = total, 1, 0, 0.0
+            self.total, self.tenth, self.tokens, self.tenth_began = total, 1, 0, 0.0
 
         def start(self, **_: Any) -> None:
-            self.began = self.tenth_began = time.perf_counter()
+            self.tenth_began = time.perf_counter()
 
         def advance(self, *, step: int, phase: str, tokens: int) -> None:
             self.tokens += tokens

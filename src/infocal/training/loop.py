@@ -82,9 +82,8 @@ class Trainer:
             )
             for player in self.players
         }
-        shares = shares_of(method.task, settings.select)[
-            : len(method.views())
-        ]  # one that selects nothing has one view
+        shares = shares_of(method.task, settings.select)
+        shares = shares[: len(method.views())]  # one that selects nothing has one view of all tasks
         self.controllers = [
             RateController(share, settings.controller.gain, method.controlled_share) for share in shares
         ]

@@ -35,6 +35,7 @@ from infocal.legal.prepare import Request, prepare_cases
 from infocal.reproduce.judgement_rows import ALL, DEFAULT_ROWS, ROWS, Plan
 from infocal.reproduce.judgements import RESULT, TRAINED, reproduce_cail, run_folder
 
+SEEDS = 3
 KEPT = Path(__file__).parent / "legal"
 PAGE = Path(__file__).parents[1] / "docs" / "results-legal.md"
 ABLATIONS = ("infocal-full", "infocal-no-guider", "infocal-no-lm", "infocal-no-adv", "infocal-paper")
@@ -177,7 +178,7 @@ def report() -> None:
     cases = json.loads((KEPT / "cases.json").read_text(encoding="utf-8"))
     remarks = Path(__file__).with_name("remarks-legal.md").read_text(encoding="utf-8")
     records = [(job.variant, job.row, job.seed, record) for job, record in found]
-    write_text(PAGE, write_page(records, cases, remarks))
+    write_text(PAGE, write_page(records, cases, remarks, planned=len(list(jobs(SEEDS)))))
 
 
 def main() -> None:
@@ -187,7 +188,7 @@ def main() -> None:
     sub = verbs.add_parser("run", help="train and score what is missing")
     sub.add_argument("--data", default="../shared/data/cail")
     sub.add_argument("--out", required=True, help="folder to work in")
-    sub.add_argument("--seeds", type=int, default=3)
+    sub.add_argument("--seeds", type=int, default=SEEDS)
     sub.add_argument("--processes", type=int, default=2)
     sub.add_argument("--rows", nargs="+", default=[], choices=list(ROWS), help="some rows only")
     verbs.add_parser("report", help="write docs/results-legal.md")

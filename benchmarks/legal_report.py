@@ -19,8 +19,8 @@ BOTH = ("article", "charge")
 PRICE, LEAD = 0.02, 0.03
 
 
-def write_page(records: Sequence[Record], cases: Mapping[str, Any], remarks: str) -> str:
-    """The page as Markdown."""
+def write_page(records: Sequence[Record], cases: Mapping[str, Any], remarks: str, *, planned: int) -> str:
+    """The page as Markdown; ``planned`` is how many runs there are to do in all."""
     results = results_of(records, "plain")
     facts = cases["plain"]
     data = {f"{part} cases": int(counts["cases"]) for part, counts in facts["summary"].items()}
@@ -37,6 +37,7 @@ def write_page(records: Sequence[Record], cases: Mapping[str, Any], remarks: str
         "Written by `python benchmarks/legal.py report` from runs of `python benchmarks/legal.py run` on "
         f"{' and '.join(dates)} ({'; '.join(machines)}; one thread per run, several at a time). "
         "Test figures, mean ± standard deviation over the seeds; seconds are by the clock.",
+        *([unfinished(len(records), planned)] if len(records) < planned else ()),
         remarks.strip(),
         "## Against what was asked",
         verdicts(results),
@@ -54,6 +55,14 @@ def write_page(records: Sequence[Record], cases: Mapping[str, Any], remarks: str
         ),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def unfinished(done: int, planned: int) -> str:
+    """What to say of a page that does not have all runs yet."""
+    return (
+        f"{done} of the {planned} runs of the plan are done so far: the columns `seeds` say how many stand behind a "
+        "figure, and one seed proves little. `python benchmarks/legal.py run` does the rest."
+    )
 
 
 def results_of(records: Sequence[Record], variant: str) -> list[Result]:
@@ -114,7 +123,8 @@ def _compared(
         return [task, what, "-", "not run"]
     one, two = (statistics.fmean(side[seed] for seed in seeds) for side in (ours, other))
     so = "yes" if one - two >= least - 1e-9 else "**no**"
-    return [task, what, f"{one:.3f} against {two:.3f}, {100 * (one - two):+.1f}, {len(seeds)} seeds", so]
+    count = f"{len(seeds)} seed{'s' if len(seeds) > 1 else ''}"
+    return [task, what, f"{one:.3f} against {two:.3f}, {100 * (one - two):+.1f}, {count}", so]
 
 
 def calibration(results: Sequence[Result]) -> str:

@@ -94,6 +94,7 @@ def test_a_page_of_unfinished_runs(legal, arguments):
     legal.report()
     page = legal.PAGE.read_text(encoding="utf-8")
     assert "| article | within 2 points of its own guider | - | not run |" in page
+    assert "7 of the 27 runs of the plan are done so far" in page
 
 
 def test_verdicts_count_points(legal):
@@ -106,9 +107,9 @@ def test_verdicts_count_points(legal):
 
     found = [runs("infocal", 0.85, 0.88), runs("bernoulli", 0.82, 0.9), runs("hardkuma", 0.84, 0.9)]
     table = page.verdicts(page.results_of(found, "plain"))
-    assert "| charge | within 2 points of its own guider | 0.850 against 0.880, -3.0, 1 seeds | **no** |" in table
-    assert "| charge | 3 points above Bernoulli | 0.850 against 0.820, +3.0, 1 seeds | yes |" in table
-    assert "| charge | 3 points above HardKuma | 0.850 against 0.840, +1.0, 1 seeds | **no** |" in table
+    assert "| charge | within 2 points of its own guider | 0.850 against 0.880, -3.0, 1 seed | **no** |" in table
+    assert "| charge | 3 points above Bernoulli | 0.850 against 0.820, +3.0, 1 seed | yes |" in table
+    assert "| charge | 3 points above HardKuma | 0.850 against 0.840, +1.0, 1 seed | **no** |" in table
     assert "| charge | all tasks in one at least level with TOPJUDGE | - | not run |" in table
 
 

@@ -60,8 +60,8 @@ def write_page(records: Sequence[Record], cases: Mapping[str, Any], remarks: str
 def unfinished(done: int, planned: int) -> str:
     """What to say of a page that does not have all runs yet."""
     return (
-        f"{done} of the {planned} runs of the plan are done so far: the columns `seeds` say how many stand behind a "
-        "figure, and one seed proves little. `python benchmarks/legal.py run` does the rest."
+        f"{done} of the {planned} runs of the plan are done so far: the columns `seeds` say how many stand behind "
+        "a figure, and one seed proves little. `python benchmarks/legal.py run` does the rest."
     )
 
 

@@ -3,6 +3,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from infocal.nn import encoders
 from infocal.nn.encoders import ENCODERS, build_encoder
 
 
@@ -52,6 +53,21 @@ def test_gated_kinds_equal_torch_bidirectional(kind):
     packed = torch.nn.utils.rnn.pack_padded_sequence(inputs, lengths, batch_first=True)
     expected, _ = torch.nn.utils.rnn.pad_packed_sequence(reference(packed)[0], batch_first=True)
     torch.testing.assert_close(encoder(inputs, torch.arange(5) < lengths.unsqueeze(1)), expected)
+
+
+@pytest.mark.parametrize("kind", ["lstm", "gru"])
+def test_long_documents_come_to_gated_kinds_in_few_lengths_and_with_the_same_states(kind, monkeypatch):
+    encoder, met = encoder_of(kind), set()
+    encoder.layers[0].onward.register_forward_hook(lambda _, given, __: met.add(given[0].shape[1]))
+    batches = []
+    for tokens in (*range(62, 80), 399):
+        mask = torch.arange(tokens) < torch.tensor([tokens, tokens - 9]).unsqueeze(1)
+        batches.append((torch.randn(2, tokens, 6, dtype=torch.float64), mask))
+    states = [encoder(*batch) for batch in batches]
+    assert met == {62, 63, 64, 72, 80, 400}
+    monkeypatch.setattr(encoders, "LONG", 1000)
+    for batch, found in zip(batches, states, strict=True):
+        torch.testing.assert_close(found, encoder(*batch))
 
 
 @pytest.mark.parametrize("kind", ENCODERS)

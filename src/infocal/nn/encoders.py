@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import pad
 
 from infocal.nn.dropout import Dropout
 from infocal.nn.rcnn import BidirectionalRCNN
@@ -13,6 +14,9 @@ __all__ = ["ENCODERS", "Encoder", "build_encoder"]
 
 ENCODERS = ("rcnn", "lstm", "gru")
 """The kinds of encoder."""
+LENGTH_STEP, LONG = 8, 64
+"""Lengths above the second are padded to a multiple of the first before an LSTM or GRU: the library beneath keeps
+compiled code for each shape that it meets, a megabyte or two each, up to a thousand."""
 
 
 def _reorder(sequences: Tensor, positions: Tensor) -> Tensor:
@@ -63,10 +67,14 @@ class BidirectionalGated(nn.Module):
 
     def forward(self, inputs: Tensor, mask: Tensor) -> Tensor:
         """Encode (b, t, d) with ``mask`` (b, t) bool into (b, t, 2h); 0 on padding."""
+        tokens = inputs.shape[1]
+        spare = -tokens % LENGTH_STEP if tokens > LONG else 0
+        if spare:
+            inputs, mask = pad(inputs, (0, 0, 0, spare)), pad(mask, (0, spare))
         positions = reversed_positions(mask)
         onward = self.onward(inputs)[0]
         back = _reorder(self.backward_reader(_reorder(inputs, positions))[0], positions)
-        return torch.cat((onward, back), 2).masked_fill(~mask.unsqueeze(2), 0.0)
+        return torch.cat((onward, back), 2).masked_fill(~mask.unsqueeze(2), 0.0)[:, :tokens]
 
 
 class Encoder(nn.Module):

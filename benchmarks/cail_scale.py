@@ -4,11 +4,12 @@
     python benchmarks/cail_scale.py prepare --cases big.json --data ../shared/data/cail --out DIR
     python benchmarks/cail_scale.py train --prepared DIR --rows 100000
 
-`make` writes cases whose facts are sentences of real cases of the same charge, drawn anew. `prepare` runs the
-command, kills it with -9 a third of the way, starts it again, and prints the rate of each hundred thousand cases
-and the peak memory of every process. `train` makes one pass over a slice, as the package does,
-and prints the rate and the memory of each tenth of it: memory of its own (RssAnon), and with the pages of the file
-that the system keeps for it (VmRSS, VmHWM).
+`make` writes cases whose facts are sentences of real cases of the same charge, drawn anew, and an amount that no
+other case has, so that there are as many different words as in so many real cases. `prepare` runs the command,
+kills it with -9 a third of the way, starts it again, and prints the rate of each hundred thousand cases that are
+not done yet, and the peak memory of all its processes together (what they share counts once for each). `train`
+makes one pass over a slice, as the package does, and prints the rate and the memory of each tenth of it: memory of
+its own (RssAnon), and with the pages of the file that the system keeps for it (VmRSS, VmHWM).
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ import subprocess
 import sys
 import time
 from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +57,7 @@ def make(arguments: argparse.Namespace) -> None:
             while length < 600 and len(fact) < 40:  # about 400 words
                 fact.append(generator.choice(pool))
                 length += len(fact[-1])
+            fact.append(f"共计价值人民币{generator.randrange(10**5, 10**9) / 100:.2f}元。")
             term = {"imprisonment": case.months, "life_imprisonment": case.gravest, "death_penalty": False}
             meta = {
                 "accusation": case.charges,
@@ -64,7 +68,7 @@ def make(arguments: argparse.Namespace) -> None:
 
 
 CHILD = """
-import json, resource, sys, time
+import json, sys, time
 from pathlib import Path
 from infocal.legal.prepare import Request, prepare_cases
 
@@ -77,9 +81,6 @@ if __name__ == "__main__":
             print(json.dumps(record), file=stream, flush=True)
         parts = {"train": [cases], "valid": [valid]}
         prepare_cases(Request(parts=parts, out=out, processes=int(sys.argv[5])), progress=progress)
-        own, children = (resource.getrusage(who).ru_maxrss / 1e3
-                         for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-        print(json.dumps({"stage": "memory", "own": own, "child": children}), file=stream)
 """
 
 
@@ -89,28 +90,26 @@ def prepare(arguments: argparse.Namespace) -> None:
     log.unlink(missing_ok=True)
     command = [sys.executable, "-c", CHILD, arguments.cases, str(Path(arguments.data) / "dev.json"), str(out)]
     command += [str(log), str(arguments.processes)]
-    process = subprocess.Popen(command, start_new_session=True)
-    while process.poll() is None and rows_done(log) < arguments.kill_at:
-        time.sleep(0.5)
-    killed = process.poll() is None
-    if killed:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+    before = watch(command, until=lambda: rows_done_of(read(log)) >= arguments.kill_at)
+    killed = before.killed
     first = read(log)
     log.unlink()
     print(
         f"killed with -9 after {rows_done_of(first):,} cases" if killed else "it ended before it could be killed"
     )
     began = time.time()
-    subprocess.run(command, check=True)
+    after = watch(command)
     second = read(log)
     print(f"the same command again: {time.time() - began:.0f} s")
-    for title, records in (("before the kill", first), ("after it", second)):
+    for title, records, done in (("before the kill", first, 0), ("after it", second, rows_done_of(first))):
         for stage in ("encode", "finish"):
-            print_rates(f"{stage}, {title}", [r for r in records if r["stage"] == stage])
-    memory = next(record for record in second if record["stage"] == "memory")
+            print_rates(
+                f"{stage}, {title}",
+                [r for r in records if r["stage"] == stage],
+                done=done if stage == "encode" else 0,
+            )
     print(
-        f"peak memory: {memory['own']:.0f} MB the command, {memory['child']:.0f} MB the largest of its processes"
+        f"peak memory of all processes together: {before.peak:.0f} MB before the kill, {after.peak:.0f} MB after"
     )
     manifest = json.loads((out / "manifest.json").read_text(encoding="utf-8"))
     print(json.dumps(manifest["summary"], ensure_ascii=False, indent=1))
@@ -122,19 +121,50 @@ def read(log: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines if line.endswith("}")]
 
 
-def rows_done(log: Path) -> int:
-    """How many cases the log speaks of."""
-    return rows_done_of(read(log))
+@dataclass(frozen=True)
+class Watched:
+    """How a command went: whether it was killed, and the most megabytes that its processes had together."""
+
+    killed: bool
+    peak: float
+
+
+def watch(command: list[str], until: Callable[[], bool] = lambda: False) -> Watched:
+    """Run a command to its end, or kill it and its processes with -9; SystemExit if it fails."""
+    process, peak = subprocess.Popen(command, start_new_session=True), 0.0
+    while process.poll() is None:
+        peak = max(peak, group_memory(process.pid))
+        if until():
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            return Watched(killed=True, peak=peak)
+        time.sleep(0.5)
+    if process.returncode:
+        raise SystemExit(process.returncode)
+    return Watched(killed=False, peak=peak)
+
+
+def group_memory(group: int) -> float:
+    """Megabytes that the processes of a group have in memory."""
+    total = 0.0
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if os.getpgid(int(folder.name)) == group:
+                total += status("VmRSS", folder / "status")
+        except (OSError, StopIteration):  # it has ended
+            continue
+    return total
 
 
 def rows_done_of(records: list[dict[str, Any]]) -> int:
-    """The same of its records."""
+    """How many cases the records speak of."""
     return max((record["rows"] for record in records if record["stage"] == "encode"), default=0)
 
 
-def print_rates(title: str, records: list[dict[str, Any]]) -> None:
-    """The rate of each hundred thousand."""
-    marks = [(0, 0.0)]
+def print_rates(title: str, records: list[dict[str, Any]], *, done: int = 0) -> None:
+    """The rate of each hundred thousand behind those that were done before."""
+    skipped = [record for record in records if record["rows"] <= done]
+    marks = [(skipped[-1]["rows"], skipped[-1]["seconds"]) if skipped else (0, 0.0)]
     for record in records:
         if record["rows"] >= marks[-1][0] + STEP:
             marks.append((record["rows"], record["seconds"]))
@@ -201,9 +231,9 @@ def memory() -> str:
     return f"{own:.0f} MB of its own, {seen:.0f} MB with the file's pages, {most:.0f} MB at most"
 
 
-def status(name: str) -> float:
-    """A figure of this process, in megabytes."""
-    text = Path("/proc/self/status").read_text()
+def status(name: str, path: Path = Path("/proc/self/status")) -> float:
+    """A figure of a process, in megabytes."""
+    text = path.read_text()
     return int(next(line.split()[1] for line in text.splitlines() if line.startswith(f"{name}:"))) / 1e3
 
 

@@ -27,9 +27,10 @@ def write_page(records: Sequence[Record], cases: Mapping[str, Any], remarks: str
     data |= {f"classes of {task}": count for task, count in facts["labels"].items()}
     dates = sorted({record["date"] for *_, record in records})
     machines = sorted({f"{record['machine']}, torch {record['torch']}" for *_, record in records})
-    notes = dict.fromkeys(note for *_, record in records for note in record[RESULT].get("notes", ()))
+    plain = [record for variant, *_, record in records if variant == "plain"]
+    notes = dict.fromkeys(note for record in plain for note in record[RESULT].get("notes", ()))
     if any(result.row == "fla" for result in results):
-        notes[NO_LAW] = None
+        notes[NO_LAW.format(known=0, all=facts["labels"]["article"])] = None
     body = markdown_report(results, TASKS, official=None, data=data, filters=facts["summary"], notes=list(notes))
     title, rest = body.split("\n", 1)
     parts = [

@@ -189,7 +189,7 @@ def train_method(
         dev=prepared.dev,
         trackers=trackers,
         checkpoint=checkpoint,
-        identity=run_identity(prepared, settings),
+        identity=run_identity(prepared, settings, articles),
         warm_up=None if warm_ups is None else warm_ups / f"{warm_up_identity(prepared, settings)}.safetensors",
     )
     return method, trainer.run(resume=resume)
@@ -224,10 +224,14 @@ def _pretrain(method: Method, prepared: Prepared, settings: Settings) -> None:
         pretrain_language_model(method.language_model, method.embedding, prepared.train, settings)
 
 
-def run_identity(prepared: Prepared, settings: Settings) -> str:
+def run_identity(prepared: Prepared, settings: Settings, articles: Articles | None = None) -> str:
     """Changes whenever a checkpoint of another run would give other weights."""
     schedule = settings.training.model_copy(update={"checkpoint_seconds": 0.0})
-    return _digest(prepared, settings.model_copy(update={"training": schedule}).to_yaml())
+    choices = settings.model_copy(update={"training": schedule}).to_yaml()
+    if articles is not None:
+        law = articles.ids.numpy().tobytes() + articles.offsets.numpy().tobytes()
+        choices += hashlib.sha256(law).hexdigest()
+    return _digest(prepared, choices)
 
 
 def warm_up_identity(prepared: Prepared, settings: Settings) -> str:

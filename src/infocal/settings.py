@@ -239,6 +239,7 @@ class FlaSettings(_Frozen):
     sentence_tokens: Count
     hidden_width: Count
     output_width: Count
+    attention_weight: NotNegative
     retriever_words: Count
     retriever_documents: Count
 

@@ -2,6 +2,7 @@
 
 import builtins
 import json
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from sklearn.svm import LinearSVC
 from infocal.data.corpus import Corpus
 from infocal.errors import DataError, MissingExtraError
 from infocal.legal.articles import build_articles, fit_retriever, read_articles
-from infocal.text.segmentation import characters, words
+from infocal.text.segmentation import characters, segmenter_named, words
 from infocal.text.vocabulary import Vocabulary
 
 SIZE = 30
@@ -192,6 +193,18 @@ class TestBuilding:
         vocabulary = Vocabulary(("刑", "法", "第", "条", "2", "6", "4", *[f"w{n}" for n in range(SIZE - 10)]), 2)
         law = self.build({"264": ""}, ["264", "other"], characters, vocabulary)
         assert law.ids.tolist()[:6] == vocabulary.ids("刑法第264条")[:6]
+
+    def test_articles_without_texts_are_told_apart(self):
+        pytest.importorskip("rjieba")
+        chinese = segmenter_named("chinese")
+        vocabulary = Vocabulary(("刑法", "第", "条", *"0123456789", *[f"w{n}" for n in range(SIZE - 16)]), 2)
+        names = ["134", "213", "224", "236", "338"]
+        law = self.build({}, names, chinese, vocabulary)
+        ids, ends = law.ids.tolist(), law.offsets.tolist()
+        assert len({tuple(ids[start:end]) for start, end in pairwise(ends)}) == len(names)
+
+    def test_names_in_another_language_are_words(self):
+        vocabulary = Vocabulary(tuple(f"w{n}" for n in range(SIZE - 3)), 2)
         plain = self.build({}, ["264", "other"], words, vocabulary)
         assert plain.ids.tolist() == vocabulary.ids(["264", "other"])
 

@@ -63,6 +63,7 @@ def model(corpus, tmp_path_factory):
         (("--set", "text.max_tokens=50"), "with 25; leave it out, or prepare them anew with --max-tokens"),
         (("--set", "text.min_count=50"), "text.min_count is 50, but the texts are encoded already, with 2"),
         (("--set", "text.max_words=50"), "text.max_words is 50"),
+        (("--set", "text.unknown_buckets=7"), "text.unknown_buckets is 7"),
     ],
 )
 def test_what_an_encoded_corpus_cannot_give_is_refused(corpus, tmp_path, words, said):
@@ -82,6 +83,20 @@ def test_a_model_of_cases_reads_files_of_cases_as_they_are(model, files):
     assert result.exit_code == 0, result.output
     first = json.loads((files / "test.json").read_text().splitlines()[0])
     assert json.loads(result.stdout.splitlines()[0])["text"] == first["fact"]
+
+
+def test_cases_may_stand_in_a_file_of_text_and_behind_a_broken_line(model, files, tmp_path):
+    content = (files / "test.json").read_text()
+    (tmp_path / "cases.txt").write_text(content)
+    result = run("explain", model, "--input", tmp_path / "cases.txt", "--format", "json", "--limit", 1)
+    assert json.loads(result.stdout)["text"] == json.loads(content.splitlines()[0])["fact"]
+    (tmp_path / "facts.txt").write_text("被告人李某窃得现金500元\n")
+    result = run("explain", model, "--input", tmp_path / "facts.txt", "--format", "json")
+    assert json.loads(result.stdout)["text"] == "被告人李某窃得现金500元"
+    (tmp_path / "broken.json").write_text("{broken\n" + content)
+    assert "broken.json, line 1" in " ".join(run("evaluate", model, tmp_path / "broken.json").stderr.split())
+    result = run("evaluate", model, tmp_path / "broken.json", "--skip-bad", "--json", "-")
+    assert json.loads(result.stdout)["n"] == 60
 
 
 def test_new_cases_are_scored_in_the_layout_of_the_challenge(model, corpus, files, tmp_path):

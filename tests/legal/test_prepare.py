@@ -1,5 +1,6 @@
 """Cases to an encoded corpus: the same in one process or two, after a kill, and read back as they were."""
 
+import gzip
 import json
 import os
 import pickle
@@ -140,6 +141,41 @@ def test_a_second_call_does_nothing_and_another_plan_is_refused(files, tmp_path)
     with pytest.raises(SettingsError, match="--overwrite"):
         prepare_cases(request(files, out, least_cases=5))
     assert prepare_cases(request(files, out, least_cases=1, overwrite=True))["labels"]["charge"][-1] == "抢劫"
+
+
+def test_what_a_kill_at_the_very_end_leaves_is_removed(files, tmp_path):
+    out = tmp_path / "out"
+    first = prepare_cases(request(files, out))
+    for left in ("train-000-000000.arrow", "plan.json"):
+        (out / "work").mkdir()
+        (out / "work" / left).write_text(json.dumps(json.loads((out / "manifest.json").read_text())["plan"]))
+        assert prepare_cases(request(files, out)) == first
+        assert not (out / "work").exists()
+
+
+def test_another_preparation_that_is_begun_stays(files, tmp_path):
+    out = tmp_path / "out"
+    prepare_cases(request(files, out))
+    (out / "work").mkdir()
+    (out / "work" / "plan.json").write_text('{"format": 1, "least_cases": 7}')
+    prepare_cases(request(files, out))
+    assert (out / "work" / "plan.json").exists()
+
+
+def test_no_case_counts_twice(files, tmp_path):
+    folder = tmp_path / "twice"
+    shutil.copytree(files, folder)
+    (folder / "train.json.gz").write_bytes(gzip.compress((folder / "train.json").read_bytes()))
+    result = CliRunner().invoke(main, ["prepare", "cail", "--data", str(folder), "--out", str(tmp_path / "out")])
+    assert result.exit_code == 3
+    said = " ".join(result.stderr.split())
+    assert "train.json.gz" in said
+    assert "stands beside" in said
+    assert "each file once" in said
+    both = {"train": [files / "train.json"], "test": [files / "train.json"]}
+    with pytest.raises(DataError, match="is named twice; its cases would count twice"):
+        prepare_cases(request(files, tmp_path / "out", parts=both))
+    assert not (tmp_path / "out").exists()
 
 
 def test_what_other_rules_made_is_not_the_same(files, tmp_path, monkeypatch):

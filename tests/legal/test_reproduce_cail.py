@@ -13,10 +13,11 @@ from click.testing import CliRunner
 from infocal.cli import main, reproduce_cail
 from infocal.config import load_settings
 from infocal.data.corpus import View
-from infocal.reproduce import judgement_rows
+from infocal.reproduce import judgement_rows, runs
 from infocal.reproduce.judgement_tables import latex_table, lines_of, markdown_report
 from infocal.reproduce.judgements import Result
 from infocal.reproduce.published_cail import CAIL_TABLES, best_macro_f1, impossible_cells, which_official
+from infocal.storage import CHECKPOINT
 from infocal.training.preparation import open_encoded
 
 pytest.importorskip("pyarrow")
@@ -62,7 +63,7 @@ def out(command, tmp_path_factory):
     assert result.exit_code == 0, result.output
     assert "charge" in result.stdout
     assert "second instance" in result.stdout
-    assert "knows them by their names only" in " ".join(result.stderr.split())
+    assert "given the texts of 0 of the 3 law articles" in " ".join(result.stderr.split())
     return folder
 
 
@@ -92,7 +93,7 @@ def test_the_table_has_every_row_and_task(out):
     assert "| read | 90 | 30 | 40 |" in page
     assert "| not readable | 0 | 0 | 0 |" in page
     assert "| several charges | 0 | 0 | 0 |" in page
-    assert "knows them by their names only" in page
+    assert "given the texts of 0 of the 3 law articles" in page
     assert "27 of the 66 cells" in page
     assert "InfoCal, all tasks in one" in page
     assert not (out / "warm-ups").exists()
@@ -167,12 +168,73 @@ def test_a_line_that_cannot_be_read_is_left_out_and_told(command, data, tmp_path
     assert "was prepared from other files or with other settings" in " ".join(result.stderr.split())
     page = (tmp_path / "o" / "table.md").read_text()
     assert "| not readable | 1 | 0 | 0 |" in page
-    assert "by their names only" not in page  # FLA was not asked for
+    assert "law articles (--articles)" not in page  # FLA was not asked for
 
 
 def test_fla_needs_the_articles(out, command):
     result = run(*command, "--out", out, "--methods", "fla", "--tasks", "charge")
-    assert "fla needs the task article" in result.stderr
+    assert "fla needs the task article; add it to --tasks, or leave fla out" in " ".join(result.stderr.split())
+
+
+class _Killed(BaseException):
+    """In place of kill -9."""
+
+
+def test_a_begun_run_does_not_go_on_with_another_law(command, tmp_path, monkeypatch):
+    words = [*command, "--out", tmp_path / "o", "--methods", "fla", "--tasks", "article,charge"]
+    (tmp_path / "law.jsonl").write_text(json.dumps({"article": "264", "text": "盗窃公私财物"}) + "\n")
+    with monkeypatch.context() as patch:
+
+        def killed(*_):
+            raise _Killed
+
+        patch.setattr(runs, "save_weights", killed)  # the training is over, and its last state on file
+        with pytest.raises(_Killed):
+            CliRunner().invoke(main, [str(word) for word in words], catch_exceptions=False)
+    assert (tmp_path / "o/runs/fla/article+charge/seed0" / CHECKPOINT).is_file()
+    other = run(*words, "--articles", tmp_path / "law.jsonl")
+    assert "beginnings of a run with other data or settings" in " ".join(other.stderr.split())
+    assert other.exit_code == 2
+    assert run(*words).exit_code == 0
+    shutil.rmtree(tmp_path / "o" / "runs")
+    result = run(*words, "--articles", tmp_path / "law.jsonl")
+    assert "given the texts of 1 of the 3 law articles" in " ".join(result.stderr.split())
+
+
+@pytest.mark.parametrize("method", ["topjudge", "infocal"])
+def test_a_run_that_is_killed_when_its_model_is_saved_is_not_trained_again(command, tmp_path, monkeypatch, method):
+    words = [*command, "--out", tmp_path / "o", "--methods", method, "--tasks", "charge"]
+    with monkeypatch.context() as patch:
+        unlink = Path.unlink
+
+        def killed(self, missing_ok=False):
+            if self.name == CHECKPOINT:  # the weights are saved
+                raise _Killed
+            unlink(self, missing_ok=missing_ok)
+
+        patch.setattr(Path, "unlink", killed)
+        with pytest.raises(_Killed):
+            CliRunner().invoke(main, [str(word) for word in words], catch_exceptions=False)
+    weights = changed(tmp_path / "o" / "runs", "weights.safetensors")
+    assert len(weights) == 1
+    result = run(*words)
+    assert result.exit_code == 0, result.output
+    assert weights == changed(tmp_path / "o" / "runs", "weights.safetensors")
+
+
+def test_articles_that_nobody_reads_are_told(command, out, tmp_path):
+    (tmp_path / "law.jsonl").write_text(json.dumps({"article": "264", "text": "盗窃公私财物"}) + "\n")
+    words = [*command, "--out", out, "--methods", "topjudge", "--tasks", "article,charge"]
+    result = run(*words, "--articles", tmp_path / "law.jsonl")
+    assert "only fla uses them" in " ".join(result.stderr.split())
+    assert "cases.html" not in result.stdout  # no row shows words
+
+
+def test_rows_that_read_all_words_stay_when_another_share_is_asked_for(out, command):
+    words = [*command, "--out", out, "--tasks", "article,charge", "--methods", "full-text,topjudge"]
+    result = run(*words, "--select", "charge=0.5", "--cases", 0)
+    assert result.exit_code == 0, result.output
+    assert result.stderr.count("done already") == 3
 
 
 def test_article_texts_are_read(command, data, tmp_path):
@@ -346,6 +408,8 @@ def test_less_than_a_pass_is_said():
     assert "250 steps, about 1 % of these training cases, and methods have 12 to 16 rounds" in said
     assert plan.schedule_note(1_000_000) is None
     assert replace(plan, epochs=3).schedule_note(102_400_000) is None
+    longer = replace(plan, changes=("training.most_round_steps=500",))
+    assert "500 steps, about 2 % of" in longer.schedule_note(102_400_000)
 
 
 def test_a_model_of_all_tasks_has_the_share_of_each():

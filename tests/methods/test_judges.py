@@ -13,7 +13,7 @@ from infocal.errors import SettingsError
 from infocal.legal.articles import fit_retriever
 from infocal.methods import build_method
 from infocal.methods.base import Conditions
-from infocal.methods.fla import stored_articles
+from infocal.methods.fla import missed_attention, stored_articles
 from infocal.methods.judges import topology
 from infocal.nn.collocation import Collocations, attend_pairs
 from infocal.nn.convolution import ConvolutionEncoder
@@ -403,6 +403,23 @@ def test_fla_reads_the_articles_found_in_the_light_of_the_fact(texts):
     close(method.predict_full(texts)[0], linear(method.heads, inner))
 
 
+def test_fla_learns_which_of_the_articles_found_the_court_named(texts):
+    found, scores = torch.tensor([[2, 0], [1, 3], [0, 1]]), torch.tensor([[0.5, 1.5], [2.0, 1.0], [0.0, 0.0]])
+    missed = missed_attention(found, scores, torch.tensor([0, 2, 1]))
+    weights = softmax(scores.numpy().astype(np.float64))
+    close(missed, np.array([-np.log(weights[0, 1]), 0.0, np.log(2)]))  # of the second its article was not found
+    method = build("fla").train()
+    (player,) = method.players()
+    assert player.weights == {"prediction": 1.0, "article_attention": 0.1}
+    step = method.step(texts, Conditions("joint", 0.0, torch.Generator()))
+    named = (method.retriever.top(texts.ids, 2) == texts.targets[:, :1]).any(dim=1)
+    assert 0 < named.sum() < 4
+    assert (step.objectives["article_attention"] > 0).tolist() == named.tolist()
+    step.objectives["article_attention"].sum().backward()
+    assert method.set_attention.key.weight.grad.norm() > 0
+    assert method.heads.weight.grad is None
+
+
 def test_fla_needs_articles_that_are_the_classes_of_a_task():
     settings = load_settings("fla", {**TINY, **OWN["fla"]})
     embedding = TokenEmbedding(size=SIZE, width=8)
@@ -441,7 +458,8 @@ def test_a_padded_batch_equals_single_documents(texts, method):
 def test_every_parameter_is_reached(texts, method):
     built = build(method).train()
     step = built.step(texts, Conditions("joint", 0.0, torch.Generator()))
-    assert set(step.objectives) == {"prediction"}
+    (player,) = built.players()
+    assert set(step.objectives) == set(player.weights)
     assert step.objectives["prediction"].shape == (4,)
     assert (step.selected, step.tokens) == (None, 17)
     torch.testing.assert_close(

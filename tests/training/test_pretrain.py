@@ -7,6 +7,7 @@ import torch
 from infocal.data.readers import BadRows
 from infocal.data.toy import toy_reviews
 from infocal.methods import build_method
+from infocal.training import pretrain
 from infocal.training.preparation import build_embedding, prepare
 from infocal.training.pretrain import pretrain_language_model
 
@@ -37,3 +38,17 @@ def test_it_is_reproducible(tiny):
         method = build_method(settings, embedding=embedding, task=prepared.task)
         losses.append(pretrain_language_model(method.language_model, embedding, prepared.train, settings))
     assert losses[0] == losses[1]
+
+
+def test_a_pass_over_a_large_corpus_ends(tiny, monkeypatch):
+    settings = tiny(loss__fluency=0.1, language_model__passes=2)
+    prepared = prepare(toy_reviews(200), None, settings, bad_rows=BadRows(skip=False))
+    embedding = build_embedding(prepared, settings)
+    method = build_method(settings, embedding=embedding, task=prepared.task)
+    read = []
+    collate = pretrain.collate
+    monkeypatch.setattr(pretrain, "collate", lambda some, rows: read.append(tuple(rows)) or collate(some, rows))
+    monkeypatch.setattr(pretrain, "MOST_BATCHES", 2)
+    pretrain_language_model(method.language_model, embedding, prepared.train, settings)
+    assert len(read) == 4
+    assert set(read[:2]) != set(read[2:])

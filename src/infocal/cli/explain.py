@@ -109,7 +109,7 @@ def _documents(
         yield from _given(texts, bad_rows)
     elif source is None:
         yield from _lines(sys.stdin.buffer, "stdin", bad_rows)
-    elif source.name.lower().removesuffix(".gz").endswith(".txt"):
+    elif source.name.lower().removesuffix(".gz").endswith(".txt") and not columns.mean_cases(source):
         with open_bytes(source) as stream:
             yield from _lines(stream, str(source), bad_rows)
     else:

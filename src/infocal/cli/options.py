@@ -84,13 +84,19 @@ class Columns:
             raise click.UsageError(f"the model's labels are {', '.join(known)}; leave --label out")
         return replace(self, text=text, labels=known)
 
-    def read(self, path: Path, bad_rows: BadRows, *, require_label: bool = True) -> Iterator[Document]:
-        """The documents of a file; a column that the user named must be there."""
-        from infocal.data.cail import TASKS, case_documents, is_case_file
-        from infocal.data.readers import read_documents
+    def mean_cases(self, path: Path) -> bool:
+        """Whether these are columns of court cases, and the file has CAIL2018's own layout."""
+        from infocal.data.cail import TASKS, is_case_file
 
         of_a_case = self.text == "fact" and bool(self.labels) and set(self.labels) <= set(TASKS)
-        if of_a_case and path.is_file() and is_case_file(path):
+        return of_a_case and path.is_file() and is_case_file(path)
+
+    def read(self, path: Path, bad_rows: BadRows, *, require_label: bool = True) -> Iterator[Document]:
+        """The documents of a file; a column that the user named must be there."""
+        from infocal.data.cail import case_documents
+        from infocal.data.readers import read_documents
+
+        if self.mean_cases(path):
             return case_documents(path, self.labels, bad_rows=bad_rows, require_label=require_label)
         several = len(self.labels) > 1
         if several and self.rationale:

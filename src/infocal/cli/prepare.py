@@ -12,7 +12,7 @@ import click
 from infocal.cli.options import FILE, examples, skip_bad
 from infocal.cli.output import Voice
 
-__all__ = ["Bar", "by_name", "least_cases", "prepare"]
+__all__ = ["Bar", "by_name", "least_cases", "max_tokens", "prepare"]
 
 NAMES = {"train": ("train", "training"), "valid": ("valid", "validation", "dev"), "test": ("test", "testing")}
 """Words of which one stands in the names of the files of each part."""
@@ -24,6 +24,10 @@ least_cases = click.option(
     default=100,
     show_default=True,
     help="Charges and articles with fewer cases in train and valid are dropped.",
+)
+
+max_tokens = click.option(
+    "--max-tokens", type=click.IntRange(min=1), default=1000, show_default=True, help="Longer facts are cut."
 )
 
 
@@ -53,9 +57,7 @@ def prepare() -> None:
 @click.option("--test", type=FILE, multiple=True, metavar="PATH", help="The same, of cases to test with.")
 @click.option("--out", type=FILE, required=True, metavar="DIR", help="Folder for the encoded corpus.")
 @least_cases
-@click.option(
-    "--max-tokens", type=click.IntRange(min=1), default=1000, show_default=True, help="Longer facts are cut."
-)
+@max_tokens
 @click.option("--processes", type=click.IntRange(min=1), help="That work at once  [default: one per core].")
 @skip_bad
 @click.option("--overwrite", is_flag=True, help="Replace another preparation in DIR.")

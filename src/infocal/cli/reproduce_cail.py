@@ -11,7 +11,7 @@ import click
 
 from infocal.cli.options import DECODERS, FILE, examples, shares, skip_bad
 from infocal.cli.output import Voice
-from infocal.cli.prepare import Bar, by_name, least_cases
+from infocal.cli.prepare import Bar, by_name, least_cases, max_tokens
 from infocal.cli.reproduce import names, progress_bars
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ class _Request:
     epochs: int | None
     select: float | dict[str, float] | None
     least_cases: int
+    max_tokens: int
     vectors: Path | None
     articles: Path | None
     official: str | None
@@ -102,6 +103,7 @@ class _Request:
     help="Share of words of all tasks, or TASK=SHARE, repeatable  [default: the paper's].",
 )
 @least_cases
+@max_tokens
 @click.option("--vectors", type=FILE, metavar="FILE", help="Word vectors  [default: learned from the cases].")
 @click.option("--articles", type=FILE, metavar="FILE", help="Texts of the law articles for fla (JSON lines).")
 @click.option(
@@ -158,7 +160,7 @@ def cail(**options: Any) -> None:
     forget_warm_ups(request.out)
     for note in outcome.notes:
         voice.tell(note)
-    facts = _facts(request, plan, manifest, parts) if request.cases else []
+    facts = _facts(request, plan, manifest, parts)
     _deliver(request, plan, outcome, manifest, facts, voice)
 
 
@@ -181,6 +183,7 @@ def _prepare(request: _Request, parts: Mapping[str, tuple[Path, ...]], voice: Vo
         parts=parts,
         out=request.out / "cases",
         least_cases=request.least_cases,
+        max_tokens=request.max_tokens,
         processes=request.threads or os.cpu_count() or 1,
         skip_bad=request.skip_bad,
     )
@@ -197,11 +200,13 @@ def _prepare(request: _Request, parts: Mapping[str, tuple[Path, ...]], voice: Vo
 def _facts(
     request: _Request, plan: Plan, manifest: Mapping[str, Any], parts: Mapping[str, tuple[Path, ...]]
 ) -> list[FactCase]:
-    """Some test cases with what the first model of each row that shows words reads in them."""
+    """Some test cases with what the first model of each row that shows words reads in them; none without one."""
     from infocal.reproduce.judgement_cases import choose_facts
     from infocal.reproduce.judgement_rows import ROWS
     from infocal.reproduce.judgements import model_of
 
+    if not any(ROWS[name].selects for name in plan.rows):
+        return []
     classes = {task: manifest["labels"][task] for task in plan.tasks}
     facts = choose_facts(parts["test"], classes, count=request.cases)
     for name in plan.rows:
@@ -261,7 +266,7 @@ def _deliver(
         ),
         "table.csv": csv_table(results, plan.tasks, official),
         "table.tex": latex_table(results, plan.tasks, official),
-        **({"cases.html": cases_page(facts, title=title)} if request.cases else {}),
+        **({"cases.html": cases_page(facts, title=title)} if facts else {}),
     }
     for name, content in texts.items():
         write_text(request.out / name, content)

@@ -51,7 +51,7 @@ _SUFFIXES = (".json", ".jsonl", ".ndjson", ".txt")
 _SECOND_INSTANCE = re.compile("二审|再审|原审|上诉人")
 _NO_BRACKETS = str.maketrans("", "", "[]")
 _ENCODINGS = ("utf-8", "gb18030")
-_LINES_TO_TELL_THE_ENCODING = 200
+_FIRST_LINES = 200
 _MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 
 
@@ -139,7 +139,7 @@ def encoding_of(path: str | Path) -> str:
         DataError: none of them is either.
     """
     with open_bytes(path) as stream:
-        lines = list(islice(stream, _LINES_TO_TELL_THE_ENCODING))
+        lines = list(islice(stream, _FIRST_LINES))
     if lines and lines[0].startswith(_MARKS[1:]):
         raise DataError("the file looks like UTF-16", allowed="UTF-8 or GB18030", source=str(path), line=1)
     decoded = {encoding: sum(_is(encoding, line) for line in lines) for encoding in _ENCODINGS}
@@ -175,12 +175,15 @@ def read_cases(path: str | Path, *, bad_rows: BadRows) -> Iterator[Case]:
 
 
 def is_case_file(path: str | Path) -> bool:
-    """Whether the first line of a file is of the challenge's layout, so that `case_documents` can read it."""
+    """Whether some of a file's first lines are of the challenge's layout, so that `case_documents` can read it."""
     with open_bytes(path) as stream:
-        first = next((line for line in stream if line.strip()), b"")
+        return any(_is_case(line) for line in islice(stream, _FIRST_LINES))
+
+
+def _is_case(line: bytes) -> bool:
     for encoding in _ENCODINGS:
         try:
-            record = json.loads(first.removeprefix(_MARKS[0]).decode(encoding))
+            record = json.loads(line.removeprefix(_MARKS[0]).decode(encoding))
         except (ValueError, RecursionError):
             continue
         return isinstance(record, dict) and "fact" in record and isinstance(record.get("meta"), dict)

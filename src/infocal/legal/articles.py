@@ -127,8 +127,12 @@ def build_articles(
 
 
 def _in_words(name: str, *, chinese: bool) -> str:
-    """What stands for an article without a text."""
-    return f"刑法第{name}条" if chinese and name.isdigit() else name
+    """What stands for an article without a text.
+
+    A number is told digit by digit: as one word it would be a rare one, which shares its vector with others of its
+    shape, and articles could not be told apart.
+    """
+    return f"刑法第{' '.join(name)}条" if chinese and name.isdigit() else name
 
 
 def fit_retriever(

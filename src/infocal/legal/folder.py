@@ -90,7 +90,19 @@ def finished(request: Request, plan: Mapping[str, Any]) -> dict[str, Any] | None
         if request.overwrite:
             return None
         raise
+    _clear_work(request.out / WORK, plan)
     return manifest
+
+
+def _clear_work(work: Path, plan: Mapping[str, Any]) -> None:
+    """Remove what a call that was killed at its very end has left; another preparation that is begun stays."""
+    ours = work.is_dir() and all(_OURS_AT_WORK.fullmatch(item.name) for item in work.iterdir())
+    try:
+        begun = json.loads((work / PLAN).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        begun = plan  # the plan is the first file of a preparation, so this is the rest of one that was finished
+    if ours and _serves(begun, plan):
+        shutil.rmtree(work, ignore_errors=True)
 
 
 def start(request: Request, plan: Mapping[str, Any]) -> Path:

@@ -53,9 +53,7 @@ def prepare_cases(request: Request, *, progress: Progress = lambda stage, rows, 
     files = {part: [file for path in request.parts.get(part, ()) for file in case_files(path)] for part in PARTS}
     if not files["train"]:
         raise SettingsError("there is nothing to train on; name files of cases for the part train")
-    for file in (file for some in files.values() for file in some):
-        if not file.stat().st_size:
-            raise DataError("the file is empty", allowed="cases, one JSON object a line", source=str(file))
+    _check_files(files)
     arrow()  # before any work, where a package is missing
     segmenter_named(request.segmenter)
     plan = plan_of(request, files)
@@ -68,6 +66,22 @@ def prepare_cases(request: Request, *, progress: Progress = lambda stage, rows, 
     write_text(work / FINAL / MANIFEST, json.dumps({**manifest, "plan": plan}, ensure_ascii=False, indent=1))
     publish(request.out)
     return manifest
+
+
+def _check_files(files: Mapping[str, Sequence[Path]]) -> None:
+    """Raise DataError where a file is empty, or its cases would count twice."""
+    seen: dict[str, Path] = {}
+    for file in (file for some in files.values() for file in some):
+        if not file.stat().st_size:
+            raise DataError("the file is empty", allowed="cases, one JSON object a line", source=str(file))
+        other = seen.setdefault(str(file.resolve()).lower().removesuffix(".gz"), file)
+        if other is not file:
+            same = "is named twice" if other.resolve() == file.resolve() else f"stands beside {other}"
+            raise DataError(
+                f"the file {same}; its cases would count twice",
+                allowed="each file once, in one part, packed or not",
+                source=str(file),
+            )
 
 
 def _encode(

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
 
 from infocal.errors import SettingsError
+from infocal.methods.base import Conditions, Player, Step
 from infocal.methods.judges import Judge
-from infocal.methods.parts import own_settings
+from infocal.methods.parts import own_settings, targets_of
 from infocal.nn.dropout import Dropout
 from infocal.nn.embedding import TokenEmbedding
 from infocal.nn.encoders import build_encoder
-from infocal.nn.hierarchy import ContextAttention, TwoLevelEncoder, find_sentences
+from infocal.nn.hierarchy import ContextAttention, TwoLevelEncoder, find_sentences, weighted_mean
 from infocal.nn.retrieval import ArticleRetriever, Articles
 from infocal.settings import FlaSettings, Settings
 from infocal.tasks import Goal, Joint
 from infocal.types import Batch
 
-__all__ = ["Fla", "stored_articles"]
+__all__ = ["Fla", "missed_attention", "stored_articles"]
 
 
 class Fla(Judge):
@@ -34,10 +37,10 @@ class Fla(Judge):
         z   = attention over GRU(z_1 ... z_k), in both directions, with the context W_set f + b_set
         o   = V relu(U_2 relu(U_1 [f; z])), all tasks' outputs side by side
 
-    The authors predict charges and extract articles; here both are tasks, the article is learned from its labels
-    alone, and every task is answered from the same vector. The authors' full model is said to teach the attention
-    over the articles found from the articles that the court named, too; we had no text of it to follow, so that is
-    left out.
+    As in the authors' full model, the attention over the articles found learns which of them the court named, by
+    its cross-entropy, weighted with ``fla.attention_weight``; facts whose article was not found teach it nothing.
+    The authors predict charges and extract articles; here both are tasks, and every task is answered from the same
+    vector.
 
     Args:
         settings: sizes.
@@ -72,18 +75,38 @@ class Fla(Judge):
         self.output = nn.Sequential(nn.Linear(2 * width, inner), nn.ReLU(), nn.Linear(inner, inner), nn.ReLU())
         self.heads = nn.Linear(inner, self.task.outputs)
 
+    def players(self) -> tuple[Player, ...]:
+        """One, who also wants the attention on the articles that courts named."""
+        (judge,) = super().players()
+        return (replace(judge, weights={**judge.weights, "article_attention": self.own.attention_weight}),)
+
+    def step(self, batch: Batch, conditions: Conditions) -> Step:
+        """The tasks' loss, and that of the attention over the articles found."""
+        logits, found, scores = self._answer(self.input_dropout(self.embedding(batch.ids)), batch)
+        named = targets_of(batch)[:, list(self.task.tasks).index(self.own.article_task)].long()
+        unit = 1.0 if self.settings.loss.scale == "printed" else math.log(max(2, found.shape[1]))
+        losses = {
+            "prediction": self.task_loss(logits, batch),
+            "article_attention": missed_attention(found, scores, named) / unit,
+        }
+        return Step(losses, None, int(batch.mask.sum()))
+
     def answer(self, vectors: Tensor, batch: Batch) -> Tensor:
         """(b, c): fact, articles, answers."""
+        return self._answer(vectors, batch)[0]
+
+    def _answer(self, vectors: Tensor, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
+        """(b, c), and (b, k) each: the articles found, and what the softmax of their attention is taken of."""
         layout = find_sentences(batch.ids, batch.mask, self.sentence_ends, longest=self.own.sentence_tokens)
         fact = self.fact_encoder(vectors, layout, self.fact_word, self.fact_sentence)
         found = self.retriever.top(batch.ids, self.own.articles)
-        law = self._read_articles(found, fact)
+        law, scores = self._read_articles(found, fact)
         joined = self.dropout(torch.cat((fact, law), dim=1))
         logits: Tensor = self.heads(self.dropout(self.output(joined)))
-        return logits
+        return logits, found, scores
 
-    def _read_articles(self, found: Tensor, fact: Tensor) -> Tensor:
-        """(b, 2h): the set of the articles ``found`` (b, k), as the facts (b, 2h) see it."""
+    def _read_articles(self, found: Tensor, fact: Tensor) -> tuple[Tensor, Tensor]:
+        """(b, 2h), (b, k): the set of the articles ``found`` (b, k), as the facts (b, 2h) see it; their scores."""
         word, sentence, whole = self.contexts(fact).chunk(3, dim=1)
         some, wanted = torch.unique(found, return_inverse=True)  # articles that several facts share are read once
         ids = self.article_ids[some]
@@ -91,8 +114,21 @@ class Fla(Judge):
         vectors = self.input_dropout(self.embedding(ids))
         read = self.article_encoder.for_readers(vectors, layout, wanted, word, sentence)
         every = torch.ones_like(wanted, dtype=torch.bool)
-        law: Tensor = self.set_attention(self.set_encoder(read, every), every, whole)
-        return law
+        states = self.set_encoder(read, every)
+        scores = self.set_attention.scores(states, every, whole)
+        return weighted_mean(scores, states), scores
+
+
+def missed_attention(found: Tensor, scores: Tensor, named: Tensor) -> Tensor:
+    """(b,): minus the logarithm of the attention on the article that the court named; 0 where it was not found.
+
+    Args:
+        found: (b, k) int64, articles.
+        scores: (b, k), what the softmax of the attention is taken of.
+        named: (b,) int64, the court's article.
+    """
+    logarithms = torch.log_softmax(scores, dim=1)
+    return -logarithms.masked_fill(found != named.unsqueeze(1), 0.0).sum(dim=1)
 
 
 def stored_articles(tensors: Mapping[str, Tensor]) -> Articles:

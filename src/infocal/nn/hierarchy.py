@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from infocal.nn.encoders import build_encoder
 
-__all__ = ["ContextAttention", "Sentences", "TwoLevelEncoder", "find_sentences"]
+__all__ = ["ContextAttention", "Sentences", "TwoLevelEncoder", "find_sentences", "weighted_mean"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +78,12 @@ class ContextAttention(nn.Module):
         super().__init__()
         self.key = nn.Linear(width, width)
 
+    def scores(self, states: Tensor, mask: Tensor, context: Tensor) -> Tensor:
+        """(b, t): what the softmax is taken of, -inf where ``mask`` is not True; arguments as for `forward`."""
+        keys = torch.tanh(self.key(states))
+        scores = torch.einsum("btd,bd->bt", keys, context.expand(len(states), -1))
+        return scores.masked_fill(~mask, float("-inf"))
+
     def forward(self, states: Tensor, mask: Tensor, context: Tensor) -> Tensor:
         """Pool every sequence in the light of its own context.
 
@@ -89,10 +95,7 @@ class ContextAttention(nn.Module):
         Returns:
             (b, d).
         """
-        keys = torch.tanh(self.key(states))
-        scores = torch.einsum("btd,bd->bt", keys, context.expand(len(states), -1))
-        weights = torch.softmax(scores.masked_fill(~mask, float("-inf")), dim=-1)
-        return torch.einsum("bt,btd->bd", weights, states)
+        return weighted_mean(self.scores(states, mask, context), states)
 
     def across(self, states: Tensor, mask: Tensor, contexts: Tensor) -> Tensor:
         """Pool every sequence in the light of every context.
@@ -108,6 +111,11 @@ class ContextAttention(nn.Module):
         scores = torch.einsum("std,bd->bst", torch.tanh(self.key(states)), contexts)
         weights = torch.softmax(scores.masked_fill(~mask, float("-inf")), dim=-1)
         return torch.einsum("bst,std->bsd", weights, states)
+
+
+def weighted_mean(scores: Tensor, states: Tensor) -> Tensor:
+    """(b, d): the states (b, t, d), averaged by the softmax of their scores (b, t)."""
+    return torch.einsum("bt,btd->bd", torch.softmax(scores, dim=-1), states)
 
 
 class TwoLevelEncoder(nn.Module):

@@ -125,7 +125,10 @@ class Plan:
     decoder: str = "average"
 
     def settings(self, name: str, task: str, seed: int) -> Settings:
-        """The settings of one run; a model of all tasks has the share of each, and a judge reads all words."""
+        """The settings of one run; a model of all tasks has the share of each.
+
+        Rows that read all words have always the same share, so that asking for another leaves them as they are.
+        """
         row = ROWS[name]
         fixed = dict(PROTOCOL)
         if row.judge:
@@ -140,7 +143,7 @@ class Plan:
             row.recipe,
             [*(f"{setting}={json.dumps(value)}" for setting, value in fixed.items()), *changes],
             method=row.method,
-            select=self.share_of(self.tasks[0] if row.judge else task),
+            select=self.share_of(task) if row.selects else SELECT["big"][self.tasks[0] if row.judge else task],
             seed=seed,
         )
 
@@ -157,14 +160,14 @@ class Plan:
 
     def schedule_note(self, tokens: int) -> str | None:
         """What to say where the methods' own schedules see less of this many training words than whole passes."""
-        usual = load_settings().training
-        part = usual.most_round_steps * usual.batch_tokens / max(1, tokens)
+        schedules = [self.settings(*run).training for run in self.runs()]
+        least = min(schedules, key=lambda schedule: schedule.most_round_steps * schedule.batch_tokens)
+        part = least.most_round_steps * least.batch_tokens / max(1, tokens)
         if self.epochs is not None or part >= 1:
             return None
-        schedules = [self.settings(*run).training for run in self.runs()]
         rounds = [schedule.warm_up_rounds + schedule.joint_rounds for schedule in schedules]
         return (
-            f"A round of training is {usual.most_round_steps} steps, about {100 * part:.2g} % of these training "
+            f"A round of training is {least.most_round_steps} steps, about {100 * part:.2g} % of these training "
             f"cases, and methods have {min(rounds)} to {max(rounds)} rounds at most; --epochs N trains for whole "
             "passes."
         )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
@@ -38,7 +38,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Outcome", "Result", "check_plan", "model_of", "reproduce_cail"]
 
-NO_LAW = "FLA was not given the texts of the law articles (--articles): it knows them by their names only."
+NO_LAW = (
+    "FLA was given the texts of {known} of the {all} law articles (--articles); the others it knows by their "
+    "numbers only."
+)
+UNREAD_LAW = "The texts of the law articles (--articles) were not read: only fla uses them."
 RESULT, TRAINED = "result.json", "trained.json"
 
 
@@ -125,7 +129,9 @@ def check_plan(plan: Plan) -> tuple[dict[tuple[str, str, int], Settings], dict[s
         if settings.fla is None:
             continue
         if settings.fla.article_task not in plan.tasks:
-            raise SettingsError(f"fla needs the task {settings.fla.article_task}; add it to --tasks")
+            raise SettingsError(
+                f"fla needs the task {settings.fla.article_task}; add it to --tasks, or leave fla out of --methods"
+            )
         if find_spec("sklearn") is None:
             raise MissingExtraError("scikit-learn", "legal", "the method fla")
     for path in {settings.text.vectors for settings in settings_of.values()} - {None}:
@@ -161,8 +167,8 @@ def reproduce_cail(
     ]
     found = {job.run: job.finished() for job in jobs}  # what does not go together is said before any work
     results, notes = [], dict[str, None]()
-    if not law and any(settings.method == "fla" for settings in settings_of.values()):
-        notes[NO_LAW] = None
+    if note := _law_note(folder, law, settings_of.values()):
+        notes[note] = None
     for place, job in enumerate(jobs, 1):
         name, task, seed = job.run
         record = found[job.run]
@@ -172,6 +178,16 @@ def reproduce_cail(
         notes |= dict.fromkeys(record["notes"])
         results.append(Result(name, seed, record["tasks"], float(record["seconds"])))
     return Outcome(results, list(notes))
+
+
+def _law_note(folder: EncodedFolder, law: Mapping[str, str], runs: Iterable[Settings]) -> str | None:
+    """What FLA was told of the law; None if of all articles, or if there is no FLA and no law."""
+    task = next((settings.fla.article_task for settings in runs if settings.fla is not None), None)
+    if task is None:
+        return UNREAD_LAW if law else None
+    names = folder.classes(task)
+    known = sum(bool(law.get(name)) for name in names)
+    return None if known == len(names) else NO_LAW.format(known=known, all=len(names))
 
 
 def run_folder(out: Path, plan: Plan, name: str, task: str, seed: int) -> Path:
@@ -247,8 +263,14 @@ class _Job:
         if _read(self.folder / TRAINED):
             model = load(self.folder / MODEL)
         else:
-            model = train_model(self.folder, prepared, self.settings, warm_ups=self.warm_ups, trackers=trackers)
-            self._note_trained(0.0)
+            model = train_model(
+                self.folder,
+                prepared,
+                self.settings,
+                warm_ups=self.warm_ups,
+                trackers=trackers,
+                saved=self._note_trained,
+            )
         figures = model.evaluate_corpus(self.test, decoder=self.data.plan.decoder)
         tasks = figures.get("tasks", {self.run[1]: figures})
         if not self.row.selects:
@@ -267,9 +289,13 @@ class _Job:
         else:
             articles = self.data.articles(prepared, self.settings)
             network, seconds = train_network(
-                self.folder, prepared, self.settings, articles=articles, trackers=trackers
+                self.folder,
+                prepared,
+                self.settings,
+                articles=articles,
+                trackers=trackers,
+                saved=self._note_trained,
             )
-            self._note_trained(seconds)
         scores = goal.scores(full_text_outputs(network, test), test.targets)
         return {name: {**scores[name], "selected": 1.0} for name in scores}, seconds
 

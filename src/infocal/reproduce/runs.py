@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -92,8 +92,13 @@ def train_model(
     *,
     warm_ups: Path | None = None,
     trackers: Sequence[Tracker] = (),
+    saved: Callable[[float], None] = lambda seconds: None,
 ) -> Rationalizer | JointRationalizer:
-    """The same without marked words; returns the model that was saved."""
+    """The same without marked words; returns the model that was saved.
+
+    ``saved`` is called with the seconds of training when the model is saved, before the checkpoint goes, so that
+    a run that is killed in between need not be trained again.
+    """
     model_folder = folder / MODEL
     try:
         model = train_prepared(
@@ -111,6 +116,7 @@ def train_model(
     if model.record["training"]["interrupted"]:
         raise StoppedEarlyError(STOPPED)
     save_model(model, model_folder, keep_run=True)
+    saved(float(model.record["training"]["seconds"]))
     (model_folder / CHECKPOINT).unlink(missing_ok=True)
     return model
 
@@ -122,10 +128,12 @@ def train_network(
     *,
     articles: Articles | None = None,
     trackers: Sequence[Tracker] = (),
+    saved: Callable[[float], None] = lambda seconds: None,
 ) -> tuple[Method, float]:
     """Train a method that selects nothing; goes on from a checkpoint if one is there.
 
-    Its weights are kept in the run's folder; there is no model to save, since it shows no words.
+    Its weights are kept in the run's folder; there is no model to save, since it shows no words. ``saved`` as for
+    `train_model`.
 
     Returns:
         the network with its best weights, and the seconds of training.
@@ -145,6 +153,7 @@ def train_network(
     if result.interrupted or not result.trained:
         raise StoppedEarlyError(STOPPED)
     save_weights(method, folder / WEIGHTS)
+    saved(result.seconds)
     path.unlink(missing_ok=True)
     return method.eval(), result.seconds
 

@@ -203,6 +203,7 @@ def check_text_settings(settings: Settings, *, segmenter: str, max_tokens: int) 
         "max_tokens": max_tokens,
         "min_count": usual.min_count,
         "max_words": usual.max_words,
+        "unknown_buckets": usual.unknown_buckets,
     }
     for name, value in true.items():
         asked = getattr(settings.text, name)

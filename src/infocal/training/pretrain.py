@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 __all__ = ["pretrain_language_model", "start_word_vectors"]
 
+MOST_BATCHES = 2500
+"""Of a pass: ten million words at the usual batch, as many as the rounds after it read; a pass over a large corpus
+would take many times as long as the training that it serves."""
+
 
 @torch.no_grad()
 def start_word_vectors(embedding: TokenEmbedding, corpus: Corpus, settings: Settings) -> None:
@@ -39,7 +43,8 @@ def pretrain_language_model(
     """Train the vector language model by negative sampling (Eq. pre); the token vectors stay as they are.
 
     Negatives are drawn from the words' frequencies in the corpus and shared by the positions of a batch,
-    so that their scores are one matrix product.
+    so that their scores are one matrix product. A pass over a large corpus ends after `MOST_BATCHES`, which are
+    others in the next.
 
     Returns:
         The mean loss of the last pass; 2 ln 2 is that of a model that knows nothing.
@@ -59,7 +64,7 @@ def pretrain_language_model(
             documents=settings.training.batch_documents,
             rng=rng,
         )
-        for rows in plan:
+        for rows in plan[:MOST_BATCHES]:
             batch = collate(corpus, rows)
             if batch.ids.shape[1] < 2:
                 continue

@@ -92,7 +92,7 @@ def progress(outcomes: Sequence[Outcome]) -> str:
         return f"All {planned} runs of the plan are done ({plan})."
     return (
         f"{done} of the {planned} runs of the plan ({plan}) are done so far: the columns `seeds` and "
-        "`runs` say how many stand behind a figure. `python benchmarks/contest.py run` does the rest."
+        "`runs` say how many stand behind a figure. `python benchmarks/contest.py run --runs DIR` does the rest."
     )
 
 

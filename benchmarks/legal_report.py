@@ -62,7 +62,7 @@ def unfinished(done: int, planned: int) -> str:
     """What to say of a page that does not have all runs yet."""
     return (
         f"{done} of the {planned} runs of the plan are done so far: the columns `seeds` say how many stand behind "
-        "a figure, and one seed proves little. `python benchmarks/legal.py run` does the rest."
+        "a figure, and one seed proves little. `python benchmarks/legal.py run --out DIR` does the rest."
     )
 
 

@@ -16,6 +16,7 @@ import pytest
 from click.testing import CliRunner
 
 from infocal.cli import main
+from infocal.cli.evaluate import finite
 from infocal.cli.failures import EXIT_CODES
 from infocal.cli.options import DECODERS, METHODS
 from infocal.config import load_settings
@@ -321,7 +322,7 @@ class TestEvaluate:
         out = folder / "test.jsonl" / "figures.json"
         result = run("evaluate", model, folder / "test.jsonl", "--json", out)
         assert result.exit_code == 7
-        assert "cannot read or write" in result.stderr
+        assert f"cannot write {out}: Not a directory" in result.stderr
 
     def test_choices_are_those_of_the_library(self):
         from infocal import decoding
@@ -335,6 +336,19 @@ class TestEvaluate:
 
         assert set(built) == set(get_args(Settings.model_fields["method"].annotation))
         assert set(METHODS) == set(built) - WITHOUT_EVIDENCE
+
+
+class TestLargeScores:
+    def test_one_that_has_no_square_is_bad_input(self, tmp_path):
+        rows = "".join(f"word number {n},{n}.5\n" for n in range(60))
+        (tmp_path / "data.csv").write_text(f"text,label\n{rows}huge,1e300\n")
+        result = run("train", tmp_path / "data.csv", "--out", tmp_path / "model", *TINY)
+        assert result.exit_code == 3
+        assert "line 62: the label is '1e300'; allowed: a finite number, at most 1e+100" in result.stderr
+
+    def test_figures_are_valid_json(self):
+        figures = {"mse": float("inf"), "parts": [float("nan"), 1.5, None, "x"], "n": 3}
+        assert finite(figures) == {"mse": None, "parts": [None, 1.5, None, "x"], "n": 3}
 
 
 class TestSlips:
@@ -377,6 +391,58 @@ class TestSlips:
             assert "saved by an older infocal (model format 1" in result.stderr
 
 
+class TestWhatIsReadIsNotReplaced:
+    def test_by_what_is_written(self, folder, copied, tmp_path):
+        data = Path(shutil.copy(folder / "test.jsonl", tmp_path / "rows.jsonl"))
+        kept = {path: path.read_bytes() for path in (data, copied / "model.json")}
+        for words in (
+            ("explain", copied, "--input", data, "--out", data),
+            ("explain", copied, "--input", data, "--out", copied / "new.html"),
+            ("evaluate", copied, data, "--json", data),
+            ("evaluate", copied, data, "--json", copied / "model.json"),
+        ):
+            result = run(*words)
+            assert result.exit_code == 2, words
+            assert "would replace what is read from" in " ".join(result.stderr.split())
+        assert {path: path.read_bytes() for path in kept} == kept
+
+    def test_a_target_that_cannot_be_is_told_before_the_work(self, folder, model, monkeypatch):
+        monkeypatch.setattr("infocal.loading.load", lambda path: pytest.fail("the work has begun"))
+        for words in (
+            ("explain", model, "--input", folder / "test.jsonl", "--out", folder, "--format", "html"),
+            ("evaluate", model, folder / "test.jsonl", "--json", folder / "test.jsonl" / "x.json"),
+        ):
+            result = run(*words)
+            assert result.exit_code == 7
+            assert f"error: cannot write {folder}" in result.stderr
+        monkeypatch.setattr("infocal.demo.run_demo", lambda *_, **__: pytest.fail("the work has begun"))
+        assert run("demo", "--report", folder / "test.jsonl" / "x.html").exit_code == 7
+
+    def test_rows_to_judge_by_are_others(self, folder, tmp_path):
+        data = folder / "train.jsonl"
+        result = run("train", data, "--dev", folder / ".." / folder.name / "train.jsonl", "--out", tmp_path / "m")
+        assert result.exit_code == 2
+        assert "DATA and --dev are the same file" in " ".join(result.stderr.split())
+        words = ("--dev", data, "--test", folder / "test.jsonl", "--methods", "infocal", "--out", tmp_path / "c")
+        assert "DATA and --dev are the same file" in " ".join(run("compare", data, *words).stderr.split())
+        assert not list(tmp_path.iterdir())
+
+    def test_a_comparison_does_not_go_into_a_models_folder(self, folder, copied):
+        other = Path(shutil.copy(folder / "test.jsonl", copied.parent / "other.jsonl"))
+        words = ("--dev", folder / "test.jsonl", "--test", other, "--methods", "infocal", "--out", copied)
+        result = run("compare", folder / "train.jsonl", *words)
+        assert result.exit_code == 2
+        assert "holds a model" in " ".join(result.stderr.split())
+
+    def test_held_out_texts_that_are_training_texts_are_told(self, folder, tmp_path):
+        lines = (folder / "train.jsonl").read_text().splitlines()
+        (tmp_path / "dev.jsonl").write_text("\n".join(lines[:30]) + "\n")
+        words = ("--dev", tmp_path / "dev.jsonl", "--out", tmp_path / "model")
+        result = run("train", folder / "train.jsonl", *words, *TINY)
+        said = " ".join(result.stderr.split())
+        assert "30 of the 30 held-out texts have the words of a training text" in said
+
+
 class TestExplain:
     def test_texts_show_the_words_in_brackets(self, model):
         result = run("explain", model, "The battery died.", "The strap is [[odd]] but the battery lasts.")
@@ -409,6 +475,11 @@ class TestExplain:
 
     def test_stdin_that_is_not_utf8_names_the_line(self, model):
         result = run("explain", model, input=b"fine battery\nb\xe4d\n")
+        assert result.exit_code == 3
+        assert "stdin, line 2" in result.stderr
+
+    def test_a_line_of_stdin_is_checked_as_a_row_is(self, model):
+        result = run("explain", model, input=b"fine battery\na\0b\n")
         assert result.exit_code == 3
         assert "stdin, line 2" in result.stderr
 
@@ -596,3 +667,13 @@ class TestHelp:
         printed = run("recipes", "infocal").stdout
         (tmp_path / "mine.yaml").write_text(printed)
         assert load_settings(tmp_path / "mine.yaml") == load_settings("infocal")
+        assert "# as in the paper" in printed  # values have their reasons
+        assert "method: hardkuma" in run("recipes", "hardkuma").stdout
+        listed = run("recipes").stdout.splitlines()
+        assert all(line.endswith(".") and not line.endswith("al.") for line in listed)
+
+    def test_columns_are_told_as_each_verb_takes_them(self):
+        said = {verb: " ".join(run(verb, "--help").output.split()) for verb in ("train", "compare", "explain")}
+        assert "several are predicted together" in said["train"]
+        assert "several" not in said["compare"].partition("--label")[2].partition("--rationale")[0]
+        assert "[default: the model's]" in said["explain"]

@@ -1,13 +1,22 @@
 """Writing in one step, and mending what a killed writer left."""
 
 import os
+import pickle
 import subprocess
 import sys
 
 import pytest
 
-from infocal.errors import SettingsError
-from infocal.files import atomic_folder, clear_leftovers, left_over_from, recover, write_text, writing
+from infocal.errors import SettingsError, UnwritableError
+from infocal.files import (
+    atomic_folder,
+    check_writable,
+    clear_leftovers,
+    left_over_from,
+    recover,
+    write_text,
+    writing,
+)
 from infocal.storage import check_replaceable
 
 
@@ -26,6 +35,26 @@ def test_a_failed_write_changes_nothing(tmp_path):
         raise RuntimeError
     assert (tmp_path / "a").read_text() == "old"
     assert [item.name for item in tmp_path.iterdir()] == ["a"]
+
+
+def test_what_cannot_be_written_is_named_as_the_user_named_it(tmp_path):
+    (tmp_path / "file").write_text("old")
+    (tmp_path / "folder").mkdir()
+    for path, reason in (("file/a", "Not a directory"), ("folder", "it is a folder")):
+        with pytest.raises(UnwritableError, match=f"^cannot write {tmp_path / path}: {reason}$"):
+            check_writable(tmp_path / path)
+    for path, reason in (("file/a", "Not a directory|File exists"), ("folder", "Is a directory")):
+        with pytest.raises(OSError, match=f"^cannot write {tmp_path / path}: ({reason})$"):
+            write_text(tmp_path / path, "new")
+    check_writable(tmp_path / "new" / "deep" / "a")
+    check_writable(tmp_path / "file")
+    assert sorted(item.name for item in tmp_path.iterdir()) == ["file", "folder"]
+    assert (tmp_path / "file").read_text() == "old"
+
+
+def test_the_error_of_a_file_crosses_processes():
+    error = pickle.loads(pickle.dumps(UnwritableError("a", "no room")))
+    assert (str(error), error.exit_code) == ("cannot write a: no room", 7)
 
 
 def test_a_failed_folder_changes_nothing(tmp_path):

@@ -1,7 +1,9 @@
+import io
 import re
 from html.parser import HTMLParser
 
 import pytest
+from rich.console import Console
 
 from infocal.errors import DataError
 from infocal.report import Table, report_html, write_report
@@ -161,3 +163,14 @@ def test_the_page_stays_small():
 def test_a_row_that_does_not_fit_its_header_is_named():
     with pytest.raises(DataError, match="row 1 of the table 'Scores' has 1 cells; allowed: 2"):
         Table("Scores", ["a", "b"], [[1, 2], [3]])
+
+
+def test_names_stay_whole_in_a_narrow_terminal():
+    names = ("infocal-no-adv", "infocal-no-lm")
+    rows = [(name, *["0.123"] * 6) for name in names]
+    table = Table("t", ["", "precision", "recall", "F1", "accuracy", "share", "of marked"], rows)
+    stream = io.StringIO()
+    Console(file=stream, width=80).print(table)
+    assert "…" not in stream.getvalue()
+    assert all(name in stream.getvalue() for name in names)
+    assert stream.getvalue().count("0.123") == 12

@@ -14,6 +14,7 @@ __all__ = [
     "OtherRunError",
     "SettingsError",
     "TrainingError",
+    "UnwritableError",
     "naming",
 ]
 
@@ -82,6 +83,28 @@ class TrainingError(InfocalError):
 
 class OtherRunError(TrainingError):
     """There is a checkpoint, but it is of another run."""
+
+
+class UnwritableError(InfocalError, OSError):
+    """A file or folder that cannot be written.
+
+    Args:
+        path: what was to be written.
+        reason: what the system says.
+    """
+
+    exit_code = 7
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"cannot write {path}: {reason}")
+        self._parts = (path, reason)
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+    def __reduce__(self) -> tuple[type[UnwritableError], tuple[str, str]]:
+        """How it crosses from one process to another."""
+        return type(self), self._parts
 
 
 class MissingExtraError(InfocalError):

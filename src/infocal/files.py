@@ -11,8 +11,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from infocal.errors import UnwritableError
+
 __all__ = [
     "atomic_folder",
+    "check_writable",
     "clear_leftovers",
     "left_over_from",
     "recover",
@@ -27,18 +30,46 @@ _ASIDE = re.compile(r"\.(?P<name>.+)\.(?P<process>[0-9]+)\.(?P<state>partial|old
 
 @contextmanager
 def writing(path: str | Path) -> Iterator[BinaryIO]:
-    """A stream whose content becomes ``path`` when all is written; on failure nothing changes."""
+    """A stream whose content becomes ``path`` when all is written; on failure nothing changes.
+
+    Raises:
+        UnwritableError: there can be no such file.
+    """
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
     partial = _aside(path, "partial")
+    with _naming(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        stream = partial.open("wb")
     try:
-        with partial.open("wb") as stream:
+        with stream:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
-        partial.replace(path)
+        with _naming(path):
+            partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def check_writable(path: str | Path) -> None:
+    """Raise UnwritableError if there can be no such file, before the work whose result it is to hold."""
+    path = Path(path)
+    if path.is_dir():
+        raise UnwritableError(str(path), "it is a folder")
+    there = next(folder for folder in path.absolute().parents if folder.exists())  # the others can be made
+    partial = _aside(there / path.name, "partial")
+    with _naming(path):
+        partial.touch()
+    partial.unlink()
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """What the system says of a file aside, or of its folder, is said of the file that is meant."""
+    try:
+        yield
+    except OSError as error:
+        raise UnwritableError(str(path), error.strerror or str(error)) from None
 
 
 def write_bytes(path: str | Path, content: bytes) -> None:

@@ -178,6 +178,20 @@ def test_no_case_counts_twice(files, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+def test_what_is_begun_serves_another_floor_of_classes(files, tmp_path):
+    out = tmp_path / "out"
+    with pytest.raises(DataError, match="smaller --least-cases"):
+        prepare_cases(request(files, out, least_cases=1000))
+    shards = sorted((out / "work").glob("*.arrow"))
+    before = [shard.stat().st_mtime_ns for shard in shards]
+    assert before
+    with pytest.raises(DataError, match="smaller --least-cases"):
+        prepare_cases(request(files, out, least_cases=999))
+    assert [shard.stat().st_mtime_ns for shard in shards] == before
+    manifest = prepare_cases(request(files, out))
+    assert manifest == prepare_cases(request(files, tmp_path / "other"))
+
+
 def test_what_other_rules_made_is_not_the_same(files, tmp_path, monkeypatch):
     prepare_cases(request(files, tmp_path / "out"))
     monkeypatch.setattr(folder, "RULES", folder.RULES + 1)

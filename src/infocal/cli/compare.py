@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from infocal.cli.options import DECODERS, FILE, KINDS, Columns, columns, examples, skip_bad
-from infocal.cli.output import Voice
+from infocal.cli.output import Voice, check_apart
 
 if TYPE_CHECKING:
     from infocal.comparison.results import Results
@@ -103,6 +103,7 @@ def compare(
 
     for path in (data, dev, test):
         format_of(path)  # a folder is no file
+    check_apart({"DATA": data, "--dev": dev, "--test": test})
     voice = Voice(quiet=quiet)
     sources = Sources(
         train=data,

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from infocal.cli.options import FILE, examples
-from infocal.cli.output import Voice
+from infocal.cli.output import Voice, check_target
 
 __all__ = ["demo"]
 
@@ -31,4 +31,5 @@ def demo(out: Path, report: Path, seed: int, rows: int) -> None:
     """
     from infocal.demo import run_demo
 
+    check_target(report, "--report", spare=(out,))
     run_demo(out, report, seed=seed, rows=rows, console=Voice().result)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from infocal.cli.options import FILE, Columns, columns, decoding, examples, skip_bad
-from infocal.cli.output import Voice
+from infocal.cli.options import FILE, Columns, columns_of_model, decoding, examples, skip_bad
+from infocal.cli.output import Voice, check_target
 
 if TYPE_CHECKING:
     from infocal.joint import JointRationalizer
@@ -47,7 +48,7 @@ RATIONALE_NAMES = {
 )
 @click.argument("model", type=FILE)
 @click.argument("data", type=FILE)
-@columns
+@columns_of_model
 @decoding
 @click.option("--part", metavar="NAME", help="Part of an encoded corpus  [default: test].")
 @click.option("--json", "json_out", metavar="FILE|-", help="Write all figures as JSON; - for stdout, no tables.")
@@ -69,6 +70,7 @@ def evaluate(
     from infocal.data.readers import BadRows
     from infocal.loading import load
 
+    check_target(None if json_out in (None, "-") else Path(json_out), "--json", spare=(model, data))
     bad_rows = BadRows(skip=skip_bad)
     trained = load(model)
     columns = columns.of_model(trained)
@@ -113,7 +115,7 @@ def _deliver(figures: Mapping[str, Any], json_out: str | None, note: str | None)
     voice = Voice()
     if note:
         voice.tell(note)
-    source = json.dumps(figures, ensure_ascii=False, indent=2)
+    source = json.dumps(finite(figures), ensure_ascii=False, indent=2, allow_nan=False)
     if json_out == "-":
         click.echo(source.encode("utf-8"))
         return
@@ -123,6 +125,15 @@ def _deliver(figures: Mapping[str, Any], json_out: str | None, note: str | None)
         voice.say(_closing(part))
     if json_out is not None:
         write_text(json_out, source + "\n")
+
+
+def finite(value: Any) -> Any:
+    """Plain data with None for numbers that JSON does not have."""
+    if isinstance(value, Mapping):
+        return {name: finite(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _tables(figures: Mapping[str, Any], prefix: str) -> Iterator[Table]:

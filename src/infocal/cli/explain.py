@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
-from infocal.cli.options import FILE, Columns, columns, decoding, examples, skip_bad
-from infocal.cli.output import Voice, byte_sink
+from infocal.cli.options import FILE, Columns, columns_of_model, decoding, examples, skip_bad
+from infocal.cli.output import Voice, byte_sink, check_target
 from infocal.markup import show
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ STYLES = {
 @click.option(
     "--input", "source", type=FILE, metavar="FILE", help=".csv, .tsv, .jsonl, .parquet, or .txt by line."
 )
-@columns
+@columns_of_model
 @click.option(
     "--format", "style", type=click.Choice(["text", "json", "html"]), help="[default: by --out, or text]"
 )
@@ -69,6 +69,7 @@ def explain(
     """Explain TEXTs, the rows of a file, or the lines of stdin."""
     _check_source(texts, source)
     style = style or _style_of(out)
+    check_target(out, "--out", spare=(model, source))
     from infocal.data.readers import BadRows
     from infocal.loading import load
 
@@ -131,6 +132,7 @@ def _given(texts: tuple[str, ...], bad_rows: BadRows) -> Iterator[Document]:
 
 def _lines(stream: BinaryIO, source: str, bad_rows: BadRows) -> Iterator[Document]:
     """One document a line, without blank ones."""
+    from infocal.data.readers import checked_text
     from infocal.errors import DataError
     from infocal.types import Document
 
@@ -142,9 +144,13 @@ def _lines(stream: BinaryIO, source: str, bad_rows: BadRows) -> Iterator[Documen
             found = f"byte {error.object[error.start]:#04x} at {error.start} is not UTF-8"
             bad_rows.report(DataError(found, allowed="UTF-8 text", source=source, line=number))
             continue
-        if text.strip():
-            found_any = True
-            yield Document(text, line=number)
+        if not text.strip():
+            continue
+        found_any = True
+        try:
+            yield Document(checked_text(text, partial(DataError, source=source, line=number)), line=number)
+        except DataError as error:
+            bad_rows.report(error)
     if not found_any:
         raise DataError("there is no text", allowed="one text a line", source=source)
 

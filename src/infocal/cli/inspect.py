@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -69,9 +71,20 @@ def recipes(name: str | None) -> None:
     from infocal.config import RECIPES, load_settings, recipe_names
 
     if name is not None:
-        click.echo(load_settings(name).to_yaml(), nl=False)
+        settings = load_settings(name)  # says what is wrong with it
+        own = RECIPES / f"{name}.yaml"
+        if settings == load_settings() and own.is_file():
+            click.echo(own.read_text(encoding="utf-8"), nl=False)  # it has every value, with its reason
+            return
+        click.echo(settings.to_yaml(), nl=False)
         return
     width = max(map(len, recipe_names()))
     for known in recipe_names():
-        first = (RECIPES / f"{known}.yaml").read_text(encoding="utf-8").partition("\n")[0]
-        click.echo(f"{known:<{width}} {first.removeprefix('#').strip()}")
+        click.echo(f"{known:<{width}} {_about((RECIPES / f'{known}.yaml').read_text(encoding='utf-8'))}")
+
+
+def _about(recipe: str) -> str:
+    """The first sentence of the comment that a recipe begins with."""
+    lines = itertools.takewhile(lambda line: line.startswith("#"), recipe.splitlines())
+    comment = " ".join(line.removeprefix("#").strip() for line in lines)
+    return re.split(r"(?<! al)[.] ", comment, maxsplit=1)[0].removesuffix(".") + "."

@@ -24,6 +24,8 @@ __all__ = [
     "METHODS",
     "Columns",
     "columns",
+    "columns_of_model",
+    "columns_to_train",
     "decoding",
     "examples",
     "shares",
@@ -154,8 +156,15 @@ def shares(
     return found.get("", found or None)
 
 
-def columns(verb: Verb) -> Verb:
-    """Add --text, --label and --rationale, which the verb gets as ``columns``."""
+def columns(verb: Verb, *, label: str = "Column of the label  [default: label]", text: str = "text") -> Verb:
+    """Add --text, --label and --rationale, which the verb gets as ``columns``.
+
+    Args:
+        verb: to add them to.
+        label: the help of --label.
+        text: the default of --text, for its help.
+    """
+    text_help = f"Column of the text; a.b reaches into nested JSON  [default: {text}]"
 
     @wraps(verb)
     def wrapped(*, text: str | None, labels: tuple[str, ...], rationale: str | None, **rest: Any) -> Any:
@@ -163,10 +172,19 @@ def columns(verb: Verb) -> Verb:
 
     what = "Column of the human's evidence, lists of [start, end]; '' reads none  [default: rationale, if there]"
     wrapped = click.option("--rationale", metavar="NAME", help=what)(wrapped)
+    wrapped = click.option("--label", "labels", multiple=True, metavar="NAME", help=label)(wrapped)
+    return click.option("--text", metavar="NAME", help=text_help)(wrapped)
+
+
+def columns_to_train(verb: Verb) -> Verb:
+    """The same of a verb that can learn several labels."""
     what = "Column of the label; several are predicted together, each from words of its own  [default: label]"
-    wrapped = click.option("--label", "labels", multiple=True, metavar="NAME", help=what)(wrapped)
-    what = "Column of the text; a.b reaches into nested JSON  [default: text]"
-    return click.option("--text", metavar="NAME", help=what)(wrapped)
+    return columns(verb, label=what)
+
+
+def columns_of_model(verb: Verb) -> Verb:
+    """The same of a verb that knows the model's columns."""
+    return columns(verb, label="Column of the label  [default: the model's]", text="the model's")
 
 
 def skip_bad(verb: Verb) -> Verb:

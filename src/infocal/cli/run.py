@@ -14,7 +14,7 @@ import click
 
 from infocal.cli.failures import INTERRUPTED
 from infocal.cli.options import Columns
-from infocal.cli.output import Voice, human_size
+from infocal.cli.output import Voice, check_apart, human_size
 from infocal.errors import SettingsError
 from infocal.markup import show
 
@@ -62,6 +62,7 @@ def run(request: Request) -> None:
     """Train, save, and show what came out."""
     voice = Voice(quiet=request.quiet)
     settings = _settings(request)
+    check_apart({"DATA": request.data, "--dev": request.dev})
     if _nothing_to_do(request, voice):
         return
     if request.threads is not None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from infocal.cli.options import FILE, METHODS, columns, examples, shares, skip_bad, task_kinds
+from infocal.cli.options import FILE, METHODS, columns_to_train, examples, shares, skip_bad, task_kinds
 
 __all__ = ["train"]
 
@@ -19,7 +19,7 @@ __all__ = ["train"]
 @click.argument("data", type=FILE)
 @click.option("--out", type=FILE, required=True, metavar="MODEL", help="Folder for the model.")
 @click.option("--dev", type=FILE, metavar="FILE", help="Rows that decide when to stop  [default: a part of DATA].")
-@columns
+@columns_to_train
 @click.option(
     "--task",
     multiple=True,

@@ -20,6 +20,8 @@ from infocal.data.readers import BadRows
 from infocal.errors import MissingExtraError, OtherFolderError
 from infocal.fitting import WARM_UPS, check_trainable, forget_warm_ups
 from infocal.settings import Settings
+from infocal.storage import HEADER
+from infocal.training.description import note_of_repeats
 from infocal.training.preparation import encode_labelled
 
 __all__ = ["compare"]
@@ -84,7 +86,9 @@ def _check_extra() -> None:
 
 
 def _check_folder(out: Path) -> None:
-    """Refuse a folder whose files would be overwritten and are not those of a comparison."""
+    """Refuse a model's folder, and one whose files would be overwritten and are not those of a comparison."""
+    if (out / HEADER).exists():
+        raise OtherFolderError(f"{out} holds a model; use another --out")
     foreign = [name for name in WRITTEN if (out / name).exists()]
     if foreign and not (out / RUNS).is_dir():
         raise OtherFolderError(
@@ -100,7 +104,7 @@ def _check_data(sources: Sources, planned: Sequence[Settings]) -> Sequence[str]:
     for one in planned:
         check_trainable(one, prepared)
     of_test = BadRows(skip=sources.skip_bad)
-    encode_labelled(
+    test = encode_labelled(
         sources.read("test", of_test),
         segmenter=prepared.segmenter,
         vocabulary=prepared.vocabulary,
@@ -109,7 +113,8 @@ def _check_data(sources: Sources, planned: Sequence[Settings]) -> Sequence[str]:
         source=str(sources.test),
         bad_rows=of_test,
     )
-    return [*prepared.notes, *filter(None, [of_test.summary()])]
+    repeats = note_of_repeats(prepared.train, test, what="test")
+    return [*prepared.notes, *filter(None, [of_test.summary()]), *repeats]
 
 
 def _is_done(run: Run, with_model: bool) -> bool:

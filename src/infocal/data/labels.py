@@ -20,6 +20,9 @@ _INTEGER = re.compile(r"\s*[+-]?[0-9]+\s*")
 MOSTLY = 0.9
 """Labels of which so many are numbers are meant as numbers; the others are slips."""
 
+LARGEST = 1e100
+"""The squares of larger scores would have no place among numbers."""
+
 
 def infer_task(
     labels: Sequence[object], *, from_text: bool, source: str | None = None, lines: Sequence[int] | None = None
@@ -86,8 +89,9 @@ def number(label: object, *, source: str, line: int | None) -> float:
         DataError: the label is not a finite number.
     """
     value = _value(label)
-    if value is None:
-        raise DataError(f"the label is {shown(label)}", allowed="a finite number", source=source, line=line)
+    if value is None or abs(value) > LARGEST:
+        allowed = f"a finite number, at most {LARGEST:.0e} in size"
+        raise DataError(f"the label is {shown(label)}", allowed=allowed, source=source, line=line)
     return value
 
 

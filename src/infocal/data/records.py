@@ -15,7 +15,16 @@ from typing import Any, BinaryIO
 from infocal.errors import DataError, MissingExtraError
 from infocal.text.sources import open_bytes, shown, shown_list
 
-__all__ = ["FORMATS", "BadRows", "Record", "check_columns", "format_of", "missing_column", "read_records"]
+__all__ = [
+    "FORMATS",
+    "BadRows",
+    "Record",
+    "check_columns",
+    "format_of",
+    "missing_column",
+    "no_row",
+    "read_records",
+]
 
 FORMATS = (".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet")
 _KEPT_EXAMPLES = 5
@@ -57,6 +66,12 @@ class BadRows:
         shown_errors = "\n".join(f"  {error}" for error in self.examples)
         more = f"\n  and {self.count - len(self.examples):,} more" if self.count > len(self.examples) else ""
         return f"{self.count:,} bad row{'s' if self.count > 1 else ''} left out:\n{shown_errors}{more}"
+
+
+def no_row(allowed: str, source: str | None, bad_rows: BadRows) -> DataError:
+    """The error for data of which every row was left out, with what is wrong with one of them."""
+    first = f", e.g. {bad_rows.examples[-1]}" if bad_rows.examples else ""
+    return DataError(f"there is no row that can be used{first}", allowed=allowed, source=source)
 
 
 def format_of(path: str | Path) -> str:

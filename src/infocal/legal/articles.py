@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from infocal.data.corpus import Corpus, CorpusBuilder
 from infocal.data.readers import checked_text
-from infocal.data.records import BadRows, format_of, read_records
+from infocal.data.records import BadRows, read_records
 from infocal.errors import DataError, MissingExtraError
 from infocal.text.segmentation import Segmenter
 from infocal.text.sources import shown, shown_list
@@ -43,7 +43,7 @@ def read_articles(path: str | Path) -> dict[str, str]:
         DataError: a line cannot be used, or names an article a second time; the message says which.
     """
     source, lines = str(path), dict[str, int]()
-    if format_of(path) not in JSON_LINES:
+    if not Path(path).is_dir() and not Path(path).name.lower().removesuffix(".gz").endswith(JSON_LINES):
         allowed = f"JSON lines in a file that ends in {', '.join(JSON_LINES)}, each also with .gz"
         raise DataError("the file is not one of JSON lines by its name", allowed=allowed, source=source)
     texts: dict[str, str] = {}

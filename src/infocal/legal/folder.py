@@ -71,6 +71,11 @@ def _serves(known: Any, plan: Mapping[str, Any]) -> bool:
     return bool(known == plan or known == {**plan, "skip_bad": False})
 
 
+def _serves_begun(known: Any, plan: Mapping[str, Any]) -> bool:
+    """The same of what is not finished: first shards have all classes, however many cases each must have."""
+    return isinstance(known, dict) and _serves({**known, "least_cases": plan["least_cases"]}, plan)
+
+
 _NOT_PLANNED = ("parts", "out", "processes", "overwrite")
 
 
@@ -109,7 +114,7 @@ def start(request: Request, plan: Mapping[str, Any]) -> Path:
     """The folder for first shards, with those of an earlier call of the same plan."""
     out, work = request.out, request.out / WORK
     _check_ours(out)
-    serves = _serves(_known_plan(request), plan) if work.is_dir() and any(work.iterdir()) else True
+    serves = _serves_begun(_known_plan(request), plan) if work.is_dir() and any(work.iterdir()) else True
     if not request.overwrite and (not serves or (out / MANIFEST).is_file()):
         raise SettingsError(
             f"{out} holds another preparation (other files or settings); use --overwrite to replace it, or name "

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,11 @@ from infocal.text.segmentation import Segmenter
 from infocal.text.vectors import Vectors
 from infocal.text.vocabulary import Vocabulary
 
-__all__ = ["notes_of", "stratified_by", "summary_of"]
+__all__ = ["note_of_repeats", "notes_of", "stratified_by", "summary_of"]
 
 LITTLE_DATA = 1000
 LITTLE_COVERED = 0.5
+MANY_REPEATED = 0.05
 COVERED = "tokens_with_a_pretrained_vector"
 
 
@@ -77,6 +79,23 @@ def notes_of(
             "language, and are its words cut and cased as these are?"
         )
     return notes
+
+
+def note_of_repeats(train: Corpus, others: Corpus, *, what: str = "held-out") -> list[str]:
+    """What to say where many held-out texts, or others, are training texts too; reads all words."""
+    known = set(_documents(train))
+    repeated = sum(document in known for document in _documents(others))
+    if repeated < MANY_REPEATED * len(others):
+        return []
+    return [
+        f"{repeated:,} of the {len(others):,} {what} texts have the words of a training text: figures on them say "
+        "little about new texts."
+    ]
+
+
+def _documents(corpus: Corpus) -> Iterator[bytes]:
+    ids, bounds = np.asarray(corpus.ids), corpus.offsets.tolist()
+    return (ids[start:end].tobytes() for start, end in itertools.pairwise(bounds))
 
 
 def stratified_by(goal: Joint) -> str:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from infocal.data.labels import class_name, infer_task, mostly_numbers, number
 from infocal.data.readers import BadRows
+from infocal.data.records import no_row
 from infocal.data.split import check_classes
 from infocal.errors import DataError, SettingsError, naming
 from infocal.tasks import Goal, Joint, Task, fit_task
@@ -168,6 +169,5 @@ class _Reader:
             else:
                 kept.append(row)
         if not kept:
-            allowed = "rows with a text and a number"
-            raise DataError("there is no row that can be used", allowed=allowed, source=self.source)
+            raise no_row("rows with a text and a number", self.source, self.bad_rows)
         return np.array(kept, dtype=np.int64)

@@ -15,13 +15,14 @@ from infocal.config import load_settings
 from infocal.data.corpus import Corpus, CorpusBuilder
 from infocal.data.encoded import EncodedFolder
 from infocal.data.readers import BadRows
+from infocal.data.records import no_row
 from infocal.data.split import split_rows
 from infocal.errors import DataError, SettingsError
 from infocal.tasks import Classification, Goal, Joint
 from infocal.text.segmentation import Segmenter, resolve_segmenter, segmenter_named
 from infocal.text.vectors import Vectors, read_vectors
 from infocal.text.vocabulary import Vocabulary
-from infocal.training.description import notes_of, stratified_by, summary_of
+from infocal.training.description import note_of_repeats, notes_of, stratified_by, summary_of
 from infocal.training.labelling import check_label, settle_labels
 from infocal.types import Document, Span
 
@@ -34,7 +35,7 @@ __all__ = ["Prepared", "build_embedding", "check_text_settings", "encode_labelle
 SAMPLE = 200
 MOST_HELD_OUT = 10_000
 """Of rows that are split off: more would be lost to training and tell no more."""
-NO_ROW, A_ROW = "there is no row that can be used", "rows with a text and a label"
+A_ROW = "rows with a text and a label"
 
 TEXT_COLUMNS = {"cail": "fact"}
 """Where the files that an encoded corpus of some kind is made from have their texts."""
@@ -135,6 +136,7 @@ def prepare(
         split=split,
         bad_rows=bad_rows,
     )
+    notes += note_of_repeats(train, dev)
     return Prepared(cut, vocabulary, vectors, task, train, dev, summary, notes)
 
 
@@ -246,7 +248,7 @@ def encode_labelled(
         else:
             targets.append(target)
     if not targets:
-        raise DataError(NO_ROW, allowed=A_ROW, source=source)
+        raise no_row(A_ROW, source, bad_rows)
     return builder.finish(vocabulary, task.target_array(targets))
 
 
@@ -285,7 +287,7 @@ def _read(
         except DataError as error:
             bad_rows.report(error)
     if not len(builder):
-        raise DataError(NO_ROW, allowed=A_ROW, source=source)
+        raise no_row(A_ROW, source, bad_rows)
     return builder
 
 

@@ -427,6 +427,12 @@ class TestWhatIsReadIsNotReplaced:
         assert "DATA and --dev are the same file" in " ".join(run("compare", data, *words).stderr.split())
         assert not list(tmp_path.iterdir())
 
+    def test_classes_that_differ_in_capitals_are_told(self, tmp_path):
+        rows = [f"battery number {n},{('Good', 'good', 'bad')[n % 3]}\n" for n in range(90)]
+        (tmp_path / "data.csv").write_text("text,label\n" + "".join(rows))
+        said = " ".join(run("train", tmp_path / "data.csv", "--out", tmp_path / "model", *TINY).stderr.split())
+        assert "Some classes differ in capitals or spaces only: 'Good', 'good'." in said
+
     def test_a_comparison_does_not_go_into_a_models_folder(self, folder, copied):
         other = Path(shutil.copy(folder / "test.jsonl", copied.parent / "other.jsonl"))
         words = ("--dev", folder / "test.jsonl", "--test", other, "--methods", "infocal", "--out", copied)

@@ -17,6 +17,14 @@ __all__ = ["model_card"]
 OWN = ("classes", "labels")
 """Under these stand names of the user's own, which stay as they are."""
 
+TITLES = {
+    "guide": "full text",
+    "selection": "selected words",
+    "selected": "share of words selected",
+    "variance": "variance, on a scale from 0 (low) to 1 (high)",
+}
+"""What the card calls what records call otherwise."""
+
 LIMITS = (
     "The highlighted words are the only words of the text that the prediction was computed from: with them "
     "and their places fixed, changing any other word changes nothing.",
@@ -121,7 +129,7 @@ def _flat(values: Mapping[str, Any], prefix: str = "", *, own: bool = False) -> 
     """Rows of a table; ``own``: the names are the user's."""
     rows: list[tuple[str, str]] = []
     for name, value in values.items():
-        title = f"{prefix}{name if own else str(name).replace('_', ' ')}"
+        title = prefix + (str(name) if own else TITLES.get(name, str(name).replace("_", " ")))
         if isinstance(value, Mapping):
             rows += _flat(value, f"{title}: ", own=not own and name in OWN)
         else:

@@ -62,6 +62,7 @@ def notes_of(
             f"No held-out rows were given: {len(dev):,} of {len(train) + len(dev):,} rows are held out to decide "
             f"when to stop, {how}."
         )
+    notes += _classes_alike(task)
     if len(train) < LITTLE_DATA:
         notes.append(
             f"{len(train):,} training rows are little data: expect figures that change with the seed, and "
@@ -78,6 +79,23 @@ def notes_of(
             f"Only {covered:.0%} of the words have a vector in {vectors}: is it made for this "
             "language, and are its words cut and cased as these are?"
         )
+    return notes
+
+
+def _classes_alike(task: Goal) -> list[str]:
+    """What to say of classes that differ in capitals or spaces only."""
+    notes = []
+    for name, part in task.tasks.items() if isinstance(task, Joint) else [("", task)]:
+        groups: dict[str, list[str]] = {}
+        for label in part.classes if isinstance(part, Classification) else ():
+            groups.setdefault(" ".join(label.casefold().split()), []).append(label)
+        alike = [repr(label) for group in groups.values() if len(group) > 1 for label in group]
+        if alike:
+            of = f" of the label {name!r}" if name else ""
+            notes.append(
+                f"Some classes{of} differ in capitals or spaces only: {', '.join(alike[:6])}. Each is a class of "
+                "its own; write them alike if they are meant as one."
+            )
     return notes
 
 

@@ -312,7 +312,7 @@ def test_the_card_and_the_page_keep_to_the_users_names_and_texts(tmp_path, tiny_
     assert run("train", data, *labels, "--out", tmp_path / "model", *tiny_options).exit_code == 0
     card = (tmp_path / "model" / "README.md").read_text(encoding="utf-8").replace("\\_", "_")
     assert "| labels: pl_ace: classes: hotel_1 |" in card
-    assert "| pl_ace: selection: accuracy |" in card
+    assert "| pl_ace: selected words: accuracy |" in card
     assert "| columns: label | pl_ace, sta_rs |" in card
     page = tmp_path / "page.html"
     assert run("explain", tmp_path / "model", "--input", data, "--limit", "3", "--out", page).exit_code == 0

@@ -4,8 +4,8 @@
     python benchmarks/cail_scale.py prepare --cases big.json --data ../shared/data/cail --out DIR
     python benchmarks/cail_scale.py train --prepared DIR --rows 100000
 
-`make` writes cases whose facts are sentences of real cases of the same charge, drawn anew, and an amount that no
-other case has, so that there are as many different words as in so many real cases. `prepare` runs the command,
+`make` writes cases whose facts are sentences of real cases of the same charge, drawn anew, and an amount drawn at
+random, so that the number of different words grows with the cases, as in real ones. `prepare` runs the command,
 kills it with -9 a third of the way, starts it again, and prints the rate of each hundred thousand cases that are
 not done yet, and the peak memory of all its processes together (what they share counts once for each). `train`
 makes one pass over a slice, as the package does, and prints the rate and the memory of each tenth of it: memory of
@@ -91,12 +91,10 @@ def prepare(arguments: argparse.Namespace) -> None:
     command = [sys.executable, "-c", CHILD, arguments.cases, str(Path(arguments.data) / "dev.json"), str(out)]
     command += [str(log), str(arguments.processes)]
     before = watch(command, until=lambda: rows_done_of(read(log)) >= arguments.kill_at)
-    killed = before.killed
     first = read(log)
     log.unlink()
-    print(
-        f"killed with -9 after {rows_done_of(first):,} cases" if killed else "it ended before it could be killed"
-    )
+    how = f"killed with -9 after {rows_done_of(first):,} cases"
+    print(how if before.killed else "it ended before it could be killed")
     began = time.time()
     after = watch(command)
     second = read(log)

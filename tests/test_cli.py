@@ -406,7 +406,8 @@ class TestWhatIsReadIsNotReplaced:
             assert "would replace what is read from" in " ".join(result.stderr.split())
         assert {path: path.read_bytes() for path in kept} == kept
 
-    def test_a_target_that_cannot_be_is_told_before_the_work(self, folder, model, monkeypatch):
+    def test_a_target_that_cannot_be_is_told_before_the_work(self, folder, model, tmp_path, monkeypatch):
+        other = Path(shutil.copy(folder / "test.jsonl", tmp_path / "other.jsonl"))
         monkeypatch.setattr("infocal.loading.load", lambda path: pytest.fail("the work has begun"))
         for words in (
             ("explain", model, "--input", folder / "test.jsonl", "--out", folder, "--format", "html"),
@@ -415,6 +416,15 @@ class TestWhatIsReadIsNotReplaced:
             result = run(*words)
             assert result.exit_code == 7
             assert f"error: cannot write {folder}" in result.stderr
+        nowhere = folder / "test.jsonl" / "x"
+        words = ("--dev", folder / "test.jsonl", "--test", other, "--methods", "infocal", "--out", nowhere)
+        for result in (
+            run("train", folder / "train.jsonl", "--out", nowhere, *TINY),
+            run("compare", folder / "train.jsonl", *words),
+        ):
+            assert result.exit_code == 7
+            assert result.stderr.startswith(f"error: cannot write {nowhere}")
+            assert "held out" not in result.stderr
         monkeypatch.setattr("infocal.demo.run_demo", lambda *_, **__: pytest.fail("the work has begun"))
         assert run("demo", "--report", folder / "test.jsonl" / "x.html").exit_code == 7
 

@@ -165,6 +165,18 @@ def test_a_row_that_does_not_fit_its_header_is_named():
         Table("Scores", ["a", "b"], [[1, 2], [3]])
 
 
+def test_a_narrow_terminal_loses_nothing():
+    rows = [(name, *["0.1"] * 6, 98) for name in ("infocal-no-adv-no-calibration", "infocal-no-adv-no-ib")]
+    table = Table("t", ["", "precision", "recall", "F1", "accuracy", "share", "of marked", "runs"], rows)
+    stream = io.StringIO()
+    Console(file=stream, width=60).print(table)
+    shown = stream.getvalue()
+    assert "…" not in shown
+    assert (shown.count("0.1"), shown.count("98")) == (12, 2)
+    names = "".join(line.split()[0] for line in shown.splitlines() if line.strip() and line.startswith("  "))
+    assert "infocal-no-adv-no-calibrationinfocal-no-adv-no-ib" in names
+
+
 def test_names_stay_whole_in_a_narrow_terminal():
     names = ("infocal-no-adv", "infocal-no-lm")
     rows = [(name, *["0.123"] * 6) for name in names]

@@ -99,9 +99,6 @@ class UnwritableError(InfocalError, OSError):
         super().__init__(f"cannot write {path}: {reason}")
         self._parts = (path, reason)
 
-    def __str__(self) -> str:
-        return str(self.args[0])
-
     def __reduce__(self) -> tuple[type[UnwritableError], tuple[str, str]]:
         """How it crosses from one process to another."""
         return type(self), self._parts

@@ -87,11 +87,12 @@ def write_text(path: str | Path, content: str) -> None:
 def atomic_folder(path: str | Path) -> Iterator[Path]:
     """Give a new empty folder to fill; on success it takes the place of ``path``, on failure nothing changes."""
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    recover(path)
     partial, old = _aside(path, "partial"), _aside(path, "old")
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir()
+    with _naming(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        recover(path)
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir()
     try:
         yield partial
         if path.exists():

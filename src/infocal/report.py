@@ -28,13 +28,9 @@ if TYPE_CHECKING:
 __all__ = ["Table", "report_html", "write_report"]
 
 
-LONGEST_NAME = 30
-"""Of words that are not broken, however narrow a terminal is."""
-
-
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table of the report, and of terminals, where names in its first column stay whole.
+    """A table of the report.
 
     Attributes:
         title: its heading.
@@ -65,15 +61,9 @@ class Table:
             title=Text(visible(self.title)), title_justify="left", title_style="bold", box=SIMPLE_HEAD
         )
         numeric = [_is_numeric([row[column] for row in self.rows]) for column in range(len(self.header))]
-        words = (word for row in self.rows for word in visible(_plain(row[0])).split())
-        longest = min(LONGEST_NAME, max(map(len, words), default=0))
-        for column, (name, right) in enumerate(zip(self.header, numeric, strict=True)):
-            table.add_column(
-                Text(visible(name)),
-                justify="right" if right else "left",
-                overflow="fold",  # a figure or a name that is cut short says something else
-                min_width=None if column else longest,
-            )
+        for name, right in zip(self.header, numeric, strict=True):
+            # Folded where a terminal is narrow: a name or a figure that is cut short says something else.
+            table.add_column(Text(visible(name)), justify="right" if right else "left", overflow="fold")
         for row in self.rows:
             table.add_row(*(Text(visible(_plain(cell))) for cell in row))
         table.caption, table.caption_justify = (Text(visible(self.caption)) if self.caption else None), "left"

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from infocal.cli.options import FILE, examples
-from infocal.cli.output import Voice, check_target
+from infocal.cli.output import Voice
 
 __all__ = ["demo"]
 
@@ -30,6 +30,7 @@ def demo(out: Path, report: Path, seed: int, rows: int) -> None:
     A model of an earlier demo in DIR is replaced. Nothing is downloaded.
     """
     from infocal.demo import run_demo
+    from infocal.files import check_writable
 
-    check_target(report, "--report", spare=(out,))
+    check_writable(report)
     run_demo(out, report, seed=seed, rows=rows, console=Voice().result)

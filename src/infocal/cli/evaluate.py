@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from infocal.rationalizer import Rationalizer
     from infocal.report import Table
 
-__all__ = ["both_sides", "evaluate"]
+__all__ = ["both_sides", "evaluate", "finite"]
 
 BOTH_SIDES = ("", "selected words", "full text")
 NAMES = {

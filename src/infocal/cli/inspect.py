@@ -73,10 +73,8 @@ def recipes(name: str | None) -> None:
     if name is not None:
         settings = load_settings(name)  # says what is wrong with it
         own = RECIPES / f"{name}.yaml"
-        if settings == load_settings() and own.is_file():
-            click.echo(own.read_text(encoding="utf-8"), nl=False)  # it has every value, with its reason
-            return
-        click.echo(settings.to_yaml(), nl=False)
+        whole = own.is_file() and settings == load_settings()  # its file has every value, with its reason
+        click.echo(own.read_text(encoding="utf-8") if whole else settings.to_yaml(), nl=False)
         return
     width = max(map(len, recipe_names()))
     for known in recipe_names():

@@ -98,12 +98,13 @@ def _settings(request: Request) -> Settings:
 
 def _nothing_to_do(request: Request, voice: Voice) -> bool:
     """Whether the run is already finished; SettingsError where training would destroy something."""
-    from infocal.files import clear_leftovers, recover
+    from infocal.files import check_writable, clear_leftovers, recover
     from infocal.storage import CHECKPOINT, HEADER, check_replaceable
 
     out = request.out
     recover(out)
     check_replaceable(out)
+    check_writable(out / HEADER)
     clear_leftovers(out)
     if request.resume:
         if (out / CHECKPOINT).is_file():

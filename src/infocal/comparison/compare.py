@@ -18,6 +18,7 @@ from infocal.comparison.tables import write_tables
 from infocal.comparison.worker import Job
 from infocal.data.readers import BadRows
 from infocal.errors import MissingExtraError, OtherFolderError
+from infocal.files import check_writable
 from infocal.fitting import WARM_UPS, check_trainable, forget_warm_ups
 from infocal.settings import Settings
 from infocal.storage import HEADER
@@ -86,7 +87,8 @@ def _check_extra() -> None:
 
 
 def _check_folder(out: Path) -> None:
-    """Refuse a model's folder, and one whose files would be overwritten and are not those of a comparison."""
+    """Refuse a folder that cannot be written, a model's, and one with files of others that would be replaced."""
+    check_writable(out / WRITTEN[0])
     if (out / HEADER).exists():
         raise OtherFolderError(f"{out} holds a model; use another --out")
     foreign = [name for name in WRITTEN if (out / name).exists()]

@@ -70,7 +70,8 @@ class BadRows:
 
 def no_row(allowed: str, source: str | None, bad_rows: BadRows) -> DataError:
     """The error for data of which every row was left out, with what is wrong with one of them."""
-    first = f", e.g. {bad_rows.examples[-1]}" if bad_rows.examples else ""
+    example = next((error for error in bad_rows.examples if error.source == source), None)
+    first = f", e.g. {example}" if example else ""
     return DataError(f"there is no row that can be used{first}", allowed=allowed, source=source)
 
 

@@ -37,10 +37,10 @@ class Fla(Judge):
         z   = attention over GRU(z_1 ... z_k), in both directions, with the context W_set f + b_set
         o   = V relu(U_2 relu(U_1 [f; z])), all tasks' outputs side by side
 
-    As in the authors' full model, the attention over the articles found learns which of them the court named, by
-    its cross-entropy, weighted with ``fla.attention_weight``; facts whose article was not found teach it nothing.
-    The authors predict charges and extract articles; here both are tasks, and every task is answered from the same
-    vector.
+    The attention over the articles found learns which of them the court named, by its cross-entropy, weighted with
+    ``fla.attention_weight``; facts whose article was not found teach it nothing. The authors' full model is said
+    to do the same; we had no text of it to check the form and the weight against. The authors predict charges and
+    extract articles; here both are tasks, and every task is answered from the same vector.
 
     Args:
         settings: sizes.

@@ -16,7 +16,7 @@ ENCODERS = ("rcnn", "lstm", "gru")
 """The kinds of encoder."""
 LENGTH_STEP, LONG = 8, 64
 """Lengths above the second are padded to a multiple of the first before an LSTM or GRU: the library beneath keeps
-compiled code for each shape that it meets, a megabyte or two each, up to a thousand."""
+compiled code for each shape that it meets, and memory grows with their number."""
 
 
 def _reorder(sequences: Tensor, positions: Tensor) -> Tensor:

@@ -101,9 +101,10 @@ def _classes_alike(task: Goal) -> list[str]:
 
 def note_of_repeats(train: Corpus, others: Corpus, *, what: str = "held-out") -> list[str]:
     """What to say where many held-out texts, or others, are training texts too; reads all words."""
-    known = set(_documents(train))
-    repeated = sum(document in known for document in _documents(others))
-    if repeated < MANY_REPEATED * len(others):
+    asked = Counter(_documents(others))  # the fewer, so that memory has room for them
+    found = {document for document in _documents(train) if document in asked}
+    repeated = sum(asked[document] for document in found)
+    if not repeated or repeated < MANY_REPEATED * len(others):
         return []
     return [
         f"{repeated:,} of the {len(others):,} {what} texts have the words of a training text: figures on them say "

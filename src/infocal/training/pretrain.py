@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["pretrain_language_model", "start_word_vectors"]
 
 MOST_BATCHES = 2500
-"""Of a pass: ten million words at the usual batch, as many as the rounds after it read; a pass over a large corpus
-would take many times as long as the training that it serves."""
+"""Of a pass: ten million words at the usual batch, about as many as the rounds after it read; a pass over a large
+corpus would read many times what the training does that it serves."""
 
 
 @torch.no_grad()

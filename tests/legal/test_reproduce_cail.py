@@ -402,6 +402,16 @@ def test_epochs_are_whole_passes(name):
     assert usual.joint_rounds == load_settings(name).training.joint_rounds
 
 
+def test_all_tasks_in_one_warm_up_as_long_as_the_judges_read():
+    def rounds(row, *changes):
+        training = judgement_rows.Plan(rows=(row,), changes=changes).settings(row, "all", 0).training
+        return training.warm_up_rounds, training.joint_rounds
+
+    assert rounds("infocal-joint")[0] == rounds("topjudge")[1] == 16
+    assert rounds("infocal") == (8, rounds("infocal-joint")[1])
+    assert rounds("infocal-joint", "training.warm_up_rounds=3")[0] == 3  # what the user says wins
+
+
 def test_less_than_a_pass_is_said():
     plan = judgement_rows.Plan(rows=("infocal", "topjudge"))
     said = plan.schedule_note(102_400_000)

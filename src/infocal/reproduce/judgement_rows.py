@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from infocal.config import load_settings
@@ -40,6 +40,7 @@ class Row:
             trained for.
         joint: whether one model answers all tasks.
         selects: whether it shows words; one that does not reads all of them.
+        changes: of its recipe, beside those of the protocol.
     """
 
     title: str
@@ -49,6 +50,7 @@ class Row:
     also_published: tuple[str, ...] = ()
     joint: bool = False
     selects: bool = True
+    changes: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def judge(self) -> bool:
@@ -84,7 +86,12 @@ ROWS: Mapping[str, Row] = {
     "fla": _judge("FLA", "fla"),
     "topjudge": _judge("TOPJUDGE", "topjudge"),
     "mpbfn": _judge("MPBFN-WCA", "mpbfn"),
-    "infocal-joint": Row(title="InfoCal, all tasks in one", method="infocal", joint=True),
+    "infocal-joint": Row(
+        title="InfoCal, all tasks in one",
+        method="infocal",
+        joint=True,
+        changes={"training.warm_up_rounds": 16},  # for so many rounds the judges read all words
+    ),
 }
 """What can be trained, by its name on the command line.
 
@@ -130,9 +137,7 @@ class Plan:
         Rows that read all words have always the same share, so that asking for another leaves them as they are.
         """
         row = ROWS[name]
-        fixed = dict(PROTOCOL)
-        if row.judge:
-            fixed = {}  # these systems have sizes of their own
+        fixed = dict({} if row.judge else PROTOCOL) | dict(row.changes)  # the judges have sizes of their own
         if self.vectors is not None:
             fixed["text.vectors"] = str(self.vectors)
         if self.epochs is not None:

@@ -427,6 +427,10 @@ class TestWhatIsReadIsNotReplaced:
             assert "held out" not in result.stderr
         monkeypatch.setattr("infocal.demo.run_demo", lambda *_, **__: pytest.fail("the work has begun"))
         assert run("demo", "--report", folder / "test.jsonl" / "x.html").exit_code == 7
+        for inside in (folder / "demo", folder / "demo" / "model.json"):
+            result = run("demo", "--out", folder / "demo", "--report", inside)
+            assert result.exit_code == 2
+            assert "lies in the model's folder" in " ".join(result.stderr.split())
 
     def test_rows_to_judge_by_are_others(self, folder, tmp_path):
         data = folder / "train.jsonl"

@@ -32,5 +32,7 @@ def demo(out: Path, report: Path, seed: int, rows: int) -> None:
     from infocal.demo import run_demo
     from infocal.files import check_writable
 
+    if out.resolve() in (report.resolve(), *report.resolve().parents):
+        raise click.UsageError(f"--report {report} lies in the model's folder {out}; name a file elsewhere")
     check_writable(report)
     run_demo(out, report, seed=seed, rows=rows, console=Voice().result)

@@ -137,7 +137,7 @@ class Plan:
         Rows that read all words have always the same share, so that asking for another leaves them as they are.
         """
         row = ROWS[name]
-        fixed = dict({} if row.judge else PROTOCOL) | dict(row.changes)  # the judges have sizes of their own
+        fixed = {**({} if row.judge else PROTOCOL), **row.changes}  # the judges have sizes of their own
         if self.vectors is not None:
             fixed["text.vectors"] = str(self.vectors)
         if self.epochs is not None:

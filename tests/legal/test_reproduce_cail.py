@@ -402,20 +402,31 @@ def test_epochs_are_whole_passes(name):
     assert usual.joint_rounds == load_settings(name).training.joint_rounds
 
 
-def test_all_tasks_in_one_warm_up_as_long_as_the_judges_read():
+def test_everybody_may_read_all_words_as_long_as_the_judges():
     def rounds(row, *changes):
-        training = judgement_rows.Plan(rows=(row,), changes=changes).settings(row, "all", 0).training
+        training = judgement_rows.Plan(rows=(row,), changes=changes).settings(row, "charge", 0).training
         return training.warm_up_rounds, training.joint_rounds
 
-    assert rounds("infocal-joint")[0] == rounds("topjudge")[1] == 16
-    assert rounds("infocal") == (8, rounds("infocal-joint")[1])
+    judges = rounds("topjudge")[1]
+    assert judges == rounds("full-text")[1] == 16
+    for row in ("infocal-joint", "infocal", "infocal-full", "bernoulli", "hardkuma"):
+        assert rounds(row)[0] == judges
+    assert rounds("infocal-no-guider")[0] == rounds("infocal-paper")[0] == 0  # nobody there reads all words first
     assert rounds("infocal-joint", "training.warm_up_rounds=3")[0] == 3  # what the user says wins
+
+
+def test_systems_of_one_task_share_an_encoder():
+    rows = judgement_rows.ROWS
+    kinds = {row: judgement_rows.Plan(rows=(row,)).settings(row, "charge", 0).encoder.kind for row in rows}
+    alone = {row: kind for row, kind in kinds.items() if not rows[row].joint}
+    assert set(alone.values()) == {"lstm"}
+    assert kinds["infocal-joint"] == "rcnn"
 
 
 def test_less_than_a_pass_is_said():
     plan = judgement_rows.Plan(rows=("infocal", "topjudge"))
     said = plan.schedule_note(102_400_000)
-    assert "250 steps, about 1 % of these training cases, and methods have 12 to 16 rounds" in said
+    assert "250 steps, about 1 % of these training cases, and methods have 16 to 20 rounds" in said
     assert plan.schedule_note(1_000_000) is None
     assert replace(plan, epochs=3).schedule_note(102_400_000) is None
     longer = replace(plan, changes=("training.most_round_steps=500",))

@@ -10,13 +10,14 @@ from infocal.errors import DataError, ModelError, SettingsError
 from infocal.losses.information import selection_information
 from infocal.methods import build_method
 from infocal.methods.base import Conditions
+from infocal.methods.task_rows import TaskRows
 from infocal.nn.embedding import TokenEmbedding
 from infocal.tasks import Classification, Joint, Regression, goal_from_json, parts_of, shares_of
 from infocal.training.held_out import HeldOut, threshold_texts
 from infocal.training.inference import full_text_outputs, outputs, token_scores
 from infocal.training.loop import Trainer
 from infocal.training.tracking import Tracker
-from infocal.types import Batch
+from infocal.types import Batch, Features
 
 GOAL = Joint({"law": Classification(("12", "34")), "term": Classification(("low", "middle", "high"))})
 
@@ -90,11 +91,44 @@ def test_attributions_are_those_of_each_task_by_itself(tiny, batch):
     method.train()
     vectors = method.embedding(batch.ids).detach().requires_grad_(True)
     method.eval()
-    logits = method.head(method.guider(vectors, batch.mask).sample)
-    for place, (task, part) in enumerate(zip(parts_of(GOAL), logits.split([2, 3], dim=1), strict=True)):
+    features = method.guider(vectors, batch.mask).sample
+    for place, (task, own) in enumerate(zip(parts_of(GOAL), (slice(0, 2), slice(2, 5)), strict=True)):
+        part = method.head(features[:, place])[:, own]
         (gradient,) = torch.autograd.grad(task.margin(part).sum(), vectors, retain_graph=True)
         expected = method._attributed(gradient, vectors.detach(), batch.mask)
         torch.testing.assert_close(both.chunk(2)[place], expected)
+
+
+def test_each_task_attends_by_itself(tiny, batch):
+    """What one task attends to changes its own answers, from selected words and from all, and no other's."""
+    method = network(tiny()).eval()
+    selected = torch.tensor([[True, False, False, True, False], [True, True, False, False, False]])
+
+    def answers():
+        return method.predict(batch, selected), method.predict_full(batch), method.forward(batch, joint()).logits
+
+    before = answers()
+    with torch.no_grad():
+        method.guider.attention.weight[1] += 1.0
+    for old, new in zip(before, answers(), strict=True):
+        assert torch.equal(old[:, :2], new[:, :2])
+        assert not torch.equal(old[:, 2:], new[:, 2:])
+
+
+def test_rows_and_features_of_tasks():
+    rows = TaskRows(parts_of(GOAL))
+    values = torch.arange(3.0)
+    assert rows.copies(values).tolist() == [0, 1, 2, 0, 1, 2]
+    assert rows.mean(torch.tensor([0.0, 1, 2, 4, 5, 6])).tolist() == [2, 3, 4]
+    features = torch.arange(24.0).view(6, 2, 2)  # (k * b, k, f)
+    own = rows.own(Features(features, features + 100, -features))
+    expected = [[0.0, 1], [4, 5], [8, 9], [14, 15], [18, 19], [22, 23]]
+    assert own.mean.tolist() == expected
+    assert own.deviation.tolist() == (torch.tensor(expected) + 100).tolist()
+    assert own.sample.tolist() == (-torch.tensor(expected)).tolist()
+    assert rows.by_task(features[:3]).tolist() == [[0, 1], [4, 5], [8, 9], [2, 3], [6, 7], [10, 11]]
+    one = torch.arange(10.0).view(2, 5)
+    assert rows.joined([one, -one]).tolist() == [[0, 1, -2, -3, -4], [5, 6, -7, -8, -9]]
 
 
 def test_a_view_is_one_task_of_the_whole(tiny, batch):

@@ -36,10 +36,20 @@ def test_attention_weighs_the_real_tokens_only():
     torch.testing.assert_close(attend(states, scores, mask), torch.tensor([[weight + 5 * (1 - weight)], [-3.0]]))
 
 
-def reader():
+def reader(**more):
     torch.manual_seed(0)
     sizes = {"input_width": 4, "hidden_width": 3, "feature_width": 5, "layers": 1, "dropout": 0.0}
-    return Reader(encoder="gru", **sizes)
+    return Reader(encoder="gru", **sizes, **more)
+
+
+def test_each_of_several_tasks_has_its_own_attention():
+    brick, mask = reader(tasks=3), torch.tensor([[True] * 6, [True] * 4 + [False] * 2])
+    inputs = torch.randn(2, 6, 4)
+    found, states = brick(inputs, mask), brick.encoder(inputs, mask)
+    assert found.mean.shape == found.deviation.shape == found.sample.shape == (2, 3, 5)
+    for task in range(3):
+        scores = states @ brick.attention.weight[task] + brick.attention.bias[task]
+        torch.testing.assert_close(found.mean[:, task], brick.mean(attend(states, scores, mask)))
 
 
 def test_features_are_the_mean_without_a_generator_and_a_draw_with_one():

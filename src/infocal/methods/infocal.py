@@ -13,6 +13,7 @@ from infocal.losses.information import guider_information, selection_information
 from infocal.losses.supervision import rationale_supervision
 from infocal.methods.base import Conditions, Method, Player, Step
 from infocal.methods.parts import build_selector, encoder_sizes, input_dropout, only, standing_still
+from infocal.methods.task_rows import TaskRows
 from infocal.methods.views import TaskView
 from infocal.nn.discriminator import Discriminator
 from infocal.nn.embedding import TokenEmbedding
@@ -30,8 +31,10 @@ class InfoCal(Method):
     """Selector, predictor, guider, discriminator and language model, put together by the settings.
 
     Of several tasks on one text each has its own selection: the selector scores every token k times, the predictor
-    reads the text once with each selection, the guider once with all words. In shapes, k * b are the documents
-    with the selection of the first task, then those with that of the second, and so on; k is 1 for one task.
+    reads the text once with each selection, the guider once with all words, and each task has its own attention to
+    what they read. In shapes, k * b are the documents with the selection of the first task, then those with that
+    of the second, and so on; k is 1 for one task. Where one network makes the features of all k tasks of a
+    document, they are (b, k, f).
 
     Args:
         settings: weights, forms and sizes.
@@ -44,6 +47,7 @@ class InfoCal(Method):
     def __init__(self, settings: Settings, *, embedding: TokenEmbedding, task: Goal) -> None:
         super().__init__()
         self.tasks = parts_of(task)
+        self.rows = TaskRows(self.tasks)
         self.shares = shares_of(task, settings.select)
         if len(self.tasks) > 1 and settings.loss.rationale_supervision:
             raise SettingsError("loss.rationale_supervision (--supervise) is for one label; rows mark words once")
@@ -55,10 +59,9 @@ class InfoCal(Method):
         self.learns_full_text = bool(settings.loss.guidance)
         self.input_dropout = input_dropout(settings)
         self.selector = build_selector(settings, embedding, centred=self.controlled_share, outputs=len(self.tasks))
-        self.guider = Reader(**sizes, feature_width=model.feature_width)
-        self.predictor = (
-            self.guider if model.sharing == "all" else Reader(**sizes, feature_width=model.feature_width)
-        )
+        sizes |= {"feature_width": model.feature_width, "tasks": len(self.tasks)}
+        self.guider = Reader(**sizes)
+        self.predictor = self.guider if model.sharing == "all" else Reader(**sizes)
         self.head = nn.Linear(model.feature_width, task.outputs)
         self.discriminator = Discriminator(
             feature_width=model.feature_width, hidden_width=model.discriminator_width
@@ -120,7 +123,7 @@ class InfoCal(Method):
         vectors = self.input_dropout(self.embedding(batch.ids))
         selection = self._select(vectors, batch.mask, conditions)
         features, guide = self._read(vectors, selection.mask, batch.mask, conditions.generator)
-        return Output(selection, features, self._answers(features), guide, self.head(guide.sample))
+        return Output(selection, features, self._answers(features), guide, self._outputs(guide))
 
     def step(self, batch: Batch, conditions: Conditions) -> Step:
         """The objectives of one batch; in the warm-up only those of the guider."""
@@ -128,11 +131,11 @@ class InfoCal(Method):
         if conditions.phase == "warm_up":
             vectors = self.input_dropout(self.embedding(batch.ids))
             guide = self._guide(vectors, batch.mask, conditions.generator)
-            return Step(self._guider_objectives(guide, self.head(guide.sample), batch), None, tokens)
+            return Step(self._guider_objectives(guide, self._outputs(guide), batch), None, tokens)
         if conditions.phase == "settle":
             return self._settle(batch, conditions, tokens)
         output = self.forward(batch, conditions)
-        selected = self._counts(output.selection.mask.detach())
+        selected = self.rows.counts(output.selection.mask.detach())
         return Step(self.objectives(output, batch, conditions), selected, tokens)
 
     def objectives(self, output: Output, batch: Batch, conditions: Conditions) -> dict[str, Tensor]:
@@ -140,26 +143,26 @@ class InfoCal(Method):
         if output.guide_features is None or output.guide_logits is None:
             raise ValueError("training needs the guider's side")
         loss = self.settings.loss
-        selection, mask = output.selection, self._copies(batch.mask)
+        selection, mask = output.selection, self.rows.copies(batch.mask)
         found = self._guider_objectives(output.guide_features, output.guide_logits, batch)
         found["prediction"] = self.task_loss(output.logits, batch)
-        found["selection_information"] = self._over_tasks(self._information(selection.logits, mask))
+        found["selection_information"] = self.rows.mean(self._information(selection.logits, mask))
         if loss.imitation:
             found |= self._game(output, batch, conditions.generator)
         if loss.fluency:
             cost = language_model_cost(
                 selection.mask,
-                self._copies(self.fluency_scores(batch)),
+                self.rows.copies(self.fluency_scores(batch)),
                 mask,
                 form=loss.fluency_form,
                 reduction=loss.fluency_reduction,
             )
-            found["fluency"] = self._over_tasks(cost)
+            found["fluency"] = self.rows.mean(cost)
         if loss.fused_lasso:
-            found["fused_lasso"] = self._over_tasks(fused_lasso(selection.mask, mask))
+            found["fused_lasso"] = self.rows.mean(fused_lasso(selection.mask, mask))
         if loss.token_calibration:
             calibration = self._calibration(selection.logits, batch, conditions.generator)
-            found["token_calibration"] = self._over_tasks(calibration)
+            found["token_calibration"] = self.rows.mean(calibration)
         if loss.rationale_supervision and batch.gold is not None and batch.annotated is not None:
             found["rationale_supervision"] = rationale_supervision(
                 selection.logits, batch.gold, batch.annotated, mask
@@ -177,8 +180,8 @@ class InfoCal(Method):
         """
         vectors = self.embedding(batch.ids).detach().requires_grad_(True)
         with standing_still(self.guider, self.head), torch.enable_grad():
-            logits = self.head(self.guider(vectors, batch.mask).sample)
-            margins = [task.margin(part).sum() for task, part in self._own_outputs(logits)]
+            logits = self._outputs(self.guider(vectors, batch.mask))
+            margins = [task.margin(part).sum() for task, part in self.rows.outputs(logits)]
             last = margins[-1]
             gradients = [torch.autograd.grad(one, vectors, retain_graph=one is not last)[0] for one in margins]
         found = [self._attributed(gradient, vectors.detach(), batch.mask) for gradient in gradients]
@@ -200,15 +203,13 @@ class InfoCal(Method):
     def predict(self, batch: Batch, selected: Tensor) -> Tensor:
         """(b, c): the output given only the tokens where ``selected`` (b, t) is True."""
         vectors = only(self.embedding(batch.ids), selected, batch.mask)
-        logits: Tensor = self.head(self.predictor(vectors, batch.mask).sample)
-        return logits
+        return self._outputs(self.predictor(vectors, batch.mask))
 
     @torch.no_grad()
     def predict_full(self, batch: Batch) -> Tensor:
         """(b, c): the guider's output; that of the predictor, given all words, where no guider was trained."""
         reader = self.guider if self.learns_full_text else self.predictor
-        logits: Tensor = self.head(reader(self.embedding(batch.ids), batch.mask).sample)
-        return logits
+        return self._outputs(reader(self.embedding(batch.ids), batch.mask))
 
     def _settle(self, batch: Batch, conditions: Conditions, tokens: int) -> Step:
         """Predictor and guider go on learning while the selection stands still, word vectors included."""
@@ -217,14 +218,14 @@ class InfoCal(Method):
         selected = conditions.selected.reshape(-1, conditions.selected.shape[-1])
         vectors = self.input_dropout(self.embedding(batch.ids).detach())
         features, guide = self._read(vectors, selected, batch.mask, conditions.generator)
-        found = self._guider_objectives(guide, self.head(guide.sample), batch)
+        found = self._guider_objectives(guide, self._outputs(guide), batch)
         found["prediction"] = self.task_loss(self._answers(features), batch)
-        return Step(found, self._counts(selected), tokens)
+        return Step(found, self.rows.counts(selected), tokens)
 
     def _select(self, vectors: Tensor, mask: Tensor, conditions: Conditions) -> Selection:
         logits = self.selector(vectors, mask) - conditions.offset
         if len(self.tasks) > 1:
-            logits, mask = logits.flatten(0, 1), self._copies(mask)
+            logits, mask = logits.flatten(0, 1), self.rows.copies(mask)
         gate = self.settings.gate
         sampled = sample_gate(
             logits,
@@ -240,15 +241,15 @@ class InfoCal(Method):
         self, vectors: Tensor, selected: Tensor, mask: Tensor, generator: Generator
     ) -> tuple[Features, Features]:
         """The predictor's features (k * b) and the guider's (b); one network reads both sides in one pass."""
-        kept, masks = self._copies(vectors) * selected.unsqueeze(-1), self._copies(mask)
+        kept, masks = self.rows.copies(vectors) * selected.unsqueeze(-1), self.rows.copies(mask)
         if self.predictor is not self.guider:
             features: Features = self.predictor(kept, masks, generator=generator)
-            return features, self._guide(vectors, mask, generator)
+            return self.rows.own(features), self._guide(vectors, mask, generator)
         both = self._guide(torch.cat((kept, vectors)), torch.cat((masks, mask)), generator)
         sizes = [len(kept), len(vectors)]
         parts = (torch.split(part, sizes) for part in (both.mean, both.deviation, both.sample))
         first, second = (Features(*half) for half in zip(*parts, strict=True))
-        return first, second
+        return self.rows.own(first), second
 
     def _guide(self, vectors: Tensor, mask: Tensor, generator: Generator) -> Features:
         features: Features = self.guider(vectors, mask, generator=generator)
@@ -268,9 +269,10 @@ class InfoCal(Method):
     def _guider_objectives(self, guide: Features, logits: Tensor, batch: Batch) -> dict[str, Tensor]:
         found = {"guidance": self.task_loss(logits, batch)}
         if self.settings.loss.guider_information:
-            found["guider_information"] = guider_information(
+            information = guider_information(
                 guide.mean, guide.deviation, reduction=self.settings.loss.guider_reduction
             )
+            found["guider_information"] = information if information.ndim == 1 else information.mean(dim=1)
         return found
 
     def _game(self, output: Output, batch: Batch, generator: Generator) -> dict[str, Tensor]:
@@ -282,10 +284,10 @@ class InfoCal(Method):
         if self.settings.loss.imitation_reach == "selector":
             reached = self._moved_by_words(output.selection.mask, batch, generator)
         return {
-            "imitation": self._over_tasks(imitation(self.discriminator(reached))),
-            "discrimination": self._over_tasks(
+            "imitation": self.rows.mean(imitation(self.discriminator(reached))),
+            "discrimination": self.rows.mean(
                 discrimination(
-                    self._copies(self.discriminator(real)),
+                    self.discriminator(self.rows.by_task(real)),
                     self.discriminator(fake.detach()),
                     form=self.settings.loss.discrimination_form,
                 )
@@ -297,18 +299,18 @@ class InfoCal(Method):
 
         The network could otherwise please the discriminator with other features for the same words.
         """
-        vectors = self._copies(self.embedding(batch.ids).detach())
+        vectors = self.rows.copies(self.embedding(batch.ids).detach())
         with standing_still(self.predictor):
             features: Features = self.predictor(
-                vectors * selected.unsqueeze(-1), self._copies(batch.mask), generator=generator
+                vectors * selected.unsqueeze(-1), self.rows.copies(batch.mask), generator=generator
             )
-        return features.sample
+        return self.rows.own(features).sample
 
     def _calibration(self, logits: Tensor, batch: Batch, generator: Generator) -> Tensor:
         window = self.settings.loss.calibration_window
         if window == "auto":
             raise ValueError("calibration_window must be resolved before training")
-        mask = self._copies(batch.mask)
+        mask = self.rows.copies(batch.mask)
         attribution = smooth(self.attribution(batch), mask, window=window)
         lengths = mask.sum(dim=1, keepdim=True)
         draws = torch.rand(mask.shape, generator=generator, device=logits.device)
@@ -321,30 +323,12 @@ class InfoCal(Method):
         norm: Tensor = gradient.norm(dim=-1) * mask
         return norm
 
-    def _copies(self, values: Tensor) -> Tensor:
-        """(b, ...) -> (k * b, ...)."""
-        count = len(self.tasks)
-        return values if count == 1 else values.repeat(count, *(1 for _ in values.shape[1:]))
-
-    def _over_tasks(self, values: Tensor) -> Tensor:
-        """(k * b,) -> (b,), the mean over tasks."""
-        count = len(self.tasks)
-        return values if count == 1 else values.view(count, -1).mean(dim=0)
-
-    def _counts(self, selected: Tensor) -> float | tuple[float, ...]:
-        """How many words of (k * b, t) each task selects."""
-        counts = tuple(float(part.sum()) for part in selected.chunk(len(self.tasks)))
-        return counts[0] if len(counts) == 1 else counts
-
-    def _own_outputs(self, logits: Tensor) -> list[tuple[Task, Tensor]]:
-        """Each task with its part of the outputs (b, c)."""
-        widths = [task.outputs for task in self.tasks]
-        return list(zip(self.tasks, torch.split(logits, widths, dim=1), strict=True))
+    def _outputs(self, features: Features) -> Tensor:
+        """(b, c): each task's outputs, made from its own of the features (b, k, f)."""
+        logits: Tensor = self.head(features.sample)
+        return logits if len(self.tasks) == 1 else self.rows.joined(logits.unbind(1))
 
     def _answers(self, features: Features) -> Tensor:
-        """(b, c): each task's outputs, made from its own selection."""
+        """(b, c): each task's outputs, made from the features (k * b, f) of its own selection."""
         logits: Tensor = self.head(features.sample)
-        if len(self.tasks) == 1:
-            return logits
-        rows = logits.chunk(len(self.tasks))
-        return torch.cat([self._own_outputs(part)[place][1] for place, part in enumerate(rows)], dim=1)
+        return logits if len(self.tasks) == 1 else self.rows.joined(logits.chunk(len(self.tasks)))

@@ -37,6 +37,9 @@ class Reader(nn.Module):
     Attention pools because the gradient of its output names the words that matter better than that of a
     maximum or of the last states does, and the selector is calibrated against that gradient.
 
+    Of several tasks each has an attention of its own, and with it a feature vector of its own: a penalty hangs on
+    other words than a charge does. The encoder and the Gaussian heads are theirs together.
+
     Masked token vectors come in as zeros; with them fixed nothing of the unselected words can come out.
 
     Args:
@@ -46,6 +49,7 @@ class Reader(nn.Module):
         feature_width: of the feature vector.
         layers: of the encoder.
         dropout: between layers and on the pooled vector.
+        tasks: k, how many feature vectors it makes of the same text.
     """
 
     def __init__(
@@ -57,12 +61,13 @@ class Reader(nn.Module):
         feature_width: int,
         layers: int,
         dropout: float,
+        tasks: int = 1,
     ) -> None:
         super().__init__()
         self.encoder = build_encoder(
             encoder, input_width=input_width, hidden_width=hidden_width, layers=layers, dropout=dropout
         )
-        self.attention = nn.Linear(self.encoder.output_width, 1)
+        self.attention = nn.Linear(self.encoder.output_width, tasks)
         self.mean = nn.Linear(self.encoder.output_width, feature_width)
         self.deviation = nn.Linear(self.encoder.output_width, feature_width)
         self.dropout = Dropout(dropout)
@@ -75,12 +80,21 @@ class Reader(nn.Module):
             inputs: (b, t, d), zeros where masked.
             mask: (b, t), True on real tokens.
             generator: draws the sample in training; without one the sample is the mean.
+
+        Returns:
+            Vectors (b, d); (b, k, d) of several tasks.
         """
         states = self.encoder(inputs, mask)
-        pooled = self.dropout(attend(states, self.attention(states).squeeze(-1), mask))
+        pooled = self.dropout(self._pool(states, self.attention(states), mask))
         mean = self.mean(pooled)
         deviation = F.softplus(self.deviation(pooled)) + DEVIATION_FLOOR
         if generator is None:
             return Features(mean, deviation, mean)
         noise = torch.randn(mean.shape, generator=generator, dtype=mean.dtype, device=mean.device)
         return Features(mean, deviation, mean + deviation * noise)
+
+    def _pool(self, states: Tensor, scores: Tensor, mask: Tensor) -> Tensor:
+        """(b, t, w), (b, t, k) -> (b, w), or (b, k, w)."""
+        if scores.shape[-1] == 1:
+            return attend(states, scores.squeeze(-1), mask)
+        return torch.stack([attend(states, own, mask) for own in scores.unbind(-1)], dim=1)

@@ -38,6 +38,27 @@ def test_small_steps_down_do_not_add_up():
     assert judge("joint", [1.0] * 400, *worse) == [True, True, False, False]
 
 
+def test_of_several_tasks_a_hard_one_does_not_decide_for_the_others():
+    """A tenth less of an easy task's loss weighs more than a hundredth more of a hard one's."""
+    first = np.tile([0.1, 0.8], (4, 1))
+    assert judge("warm_up", first.tolist(), (first * [0.9, 1.015]).tolist()) == [True, True]
+    assert judge("warm_up", first.tolist(), (first * [0.99, 1.02]).tolist()) == [True, False]
+    assert judge("joint", first.tolist(), (first * [0.99, 1.02]).tolist()) == [True, False]
+
+
+def test_of_several_tasks_the_error_is_that_of_their_mean():
+    """What one task loses of a document and another gains of it is no difference."""
+    first = np.full((4, 2), 0.5)
+    swing = np.array([[0.2, -0.2], [-0.2, 0.2], [0.2, -0.2], [-0.2, 0.2]])
+    assert judge("joint", first.tolist(), (first + swing + 0.001).tolist()) == [True, False]
+    both = np.abs(swing) * [[1], [-1], [1], [-1]]
+    assert judge("joint", first.tolist(), (first + both + 0.001).tolist()) == [True, True]
+
+
+def test_a_perfect_round_can_be_beaten_by_none():
+    assert judge("joint", [0.0] * 4, [0.0] * 4, [1e-3] * 4) == [True, True, False]
+
+
 def test_losses_that_are_no_numbers_are_never_kept():
     assert judge("joint", BASE, [float("nan")] * 4) == [True, False]
 

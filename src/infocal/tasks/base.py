@@ -52,7 +52,10 @@ class Goal(ABC):
 
     @abstractmethod
     def held_out_losses(self, logits: Array, targets: Array, *, balance: float = 0.0) -> Array:
-        """(n, c), (n,) -> (n,) double: the loss of each held-out document, by which rounds are compared."""
+        """(n, c), (n,) -> (n,) double: the loss of each held-out document, by which rounds are compared.
+
+        (n, k) of several tasks.
+        """
 
     @abstractmethod
     def scores(self, logits: Array, targets: Array) -> dict[str, Any]:

@@ -85,10 +85,10 @@ class Joint(Goal):
         return torch.stack(losses).mean(dim=0)
 
     def held_out_losses(self, logits: Array, targets: Array, *, balance: float = 0.0) -> Array:
-        """The mean of the tasks' held-out losses."""
+        """(n, k): each task's held-out losses."""
         parts = self.parts(logits, targets)
         losses = [task.held_out_losses(part, gold, balance=balance) for _, task, part, gold in parts]
-        return np.asarray(np.mean(losses, axis=0))
+        return np.stack(losses, axis=1)
 
     def scores(self, logits: Array, targets: Array) -> dict[str, Any]:
         """The metrics of each task by its name."""

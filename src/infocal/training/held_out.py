@@ -131,7 +131,7 @@ class HeldOut:
             )
 
     def judge(self, phase: Phase) -> tuple[Tensor, dict[str, Any]]:
-        """The losses (n,), at the requested share once there is a selection, and the figures."""
+        """The losses (n,) or (n, k), at the requested share once there is a selection, and the figures."""
         corpus, task = self.corpus, self.method.task
         if corpus.targets is None:
             raise ValueError("the held-out corpus has no targets")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+import sys
 import threading
 import time
 from collections.abc import Sequence
@@ -170,19 +171,31 @@ class Trainer:
         self._save()
 
     def _judge(self, losses: Tensor) -> bool:
-        """Whether to keep this round's weights: (n,) held-out losses against those of the best round so far.
+        """Whether to keep this round's weights: held-out losses against those of the best round so far.
 
-        In the joint phase a later round also wins where it is worse by no more than one standard error of the
-        paired difference: the selector goes on learning while the task loss stands still.
+        Rounds are compared by how much of its loss each task has gained or lost, so that a task which is hard to
+        learn, whose loss is large and moves with every round, does not decide for all of them. In the joint phase
+        a later round also wins where it is worse by no more than one standard error of the paired difference: the
+        selector goes on learning while the task loss stands still.
+
+        Args:
+            losses: (n,), or (n, k) of several tasks.
         """
         mean = float(losses.mean())
-        if mean < self.state.best:
+        if not math.isfinite(mean):
+            return False
+        if math.isinf(self.state.best):
+            change = -math.inf
+        else:
+            usual = self.reference.mean(dim=0).clamp(min=sys.float_info.min)
+            change = float(((losses.mean(dim=0) - usual) / usual).mean())
+        if change < 0:
             self.state.best, self.reference = mean, losses
             return True
-        if self.state.phase == "warm_up" or not math.isfinite(mean):
+        if self.state.phase == "warm_up":
             return False
-        error = float((losses - self.reference).std(correction=0)) / math.sqrt(len(losses))
-        return mean - self.state.best <= error
+        differences = ((losses - self.reference) / usual).reshape(len(losses), -1).mean(dim=1)
+        return change <= float(differences.std(correction=0)) / math.sqrt(len(losses))
 
     def _next_phase(self) -> None:
         state, training = self.state, self.settings.training

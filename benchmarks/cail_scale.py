@@ -86,7 +86,7 @@ if __name__ == "__main__":
 
 def prepare(arguments: argparse.Namespace) -> None:
     """Prepare with a kill on the way, and say how it went."""
-    out, log = Path(arguments.out), Path(arguments.out).with_suffix(".log")
+    out, log = Path(arguments.out), Path(arguments.out).with_suffix(".progress.jsonl")
     log.unlink(missing_ok=True)
     command = [sys.executable, "-c", CHILD, arguments.cases, str(Path(arguments.data) / "dev.json"), str(out)]
     command += [str(log), str(arguments.processes)]
@@ -160,9 +160,9 @@ def rows_done_of(records: list[dict[str, Any]]) -> int:
 
 
 def print_rates(title: str, records: list[dict[str, Any]], *, done: int = 0) -> None:
-    """The rate of each hundred thousand behind those that were done before."""
-    skipped = [record for record in records if record["rows"] <= done]
-    marks = [(skipped[-1]["rows"], skipped[-1]["seconds"]) if skipped else (0, 0.0)]
+    """The rate of each hundred thousand behind those that were done before, and behind the first that was told."""
+    skipped = [record for record in records if record["rows"] <= done] or records[:1]
+    marks = [(record["rows"], record["seconds"]) for record in skipped[-1:]]
     for record in records:
         if record["rows"] >= marks[-1][0] + STEP:
             marks.append((record["rows"], record["seconds"]))

@@ -52,6 +52,10 @@ WARM_UPS = "warm-ups"
 """The folder, among what several runs leave, in which they share warm-ups."""
 
 
+RULES_OF_SEVERAL = 2
+"""Raised when the same settings give other weights of several labels than before: runs of both are not mixed."""
+
+
 class StoppedEarlyError(TrainingError):
     """The user stopped a run before there was a model to save."""
 
@@ -249,6 +253,8 @@ def forget_warm_ups(out: Path) -> None:
 
 def _digest(prepared: Prepared, choices: str) -> str:
     parts = [prepared.train.fingerprint(), prepared.dev.fingerprint(), choices]
+    if isinstance(prepared.task, Joint):
+        parts.append(f"several labels, rules {RULES_OF_SEVERAL}")
     digest = hashlib.sha256("\n".join(parts).encode())
     if prepared.vectors is not None:
         digest.update(prepared.vectors.matrix.tobytes())

@@ -250,7 +250,8 @@ def load_method(path: Path, settings: Settings, task: Goal) -> Method:
         for name, tensor in own.items():
             if tensor.shape != tensors[name].shape:
                 raise ModelError(
-                    f"{path}: {name} has shape {tuple(tensors[name].shape)}, not {tuple(tensor.shape)}"
+                    f"{path}: {name} has shape {tuple(tensors[name].shape)}, not {tuple(tensor.shape)}; the model "
+                    "is damaged, or of another version of infocal: train it again"
                 )
             tensor.copy_(tensors[name])
     return method.eval()

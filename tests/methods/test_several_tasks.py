@@ -4,18 +4,21 @@ import numpy as np
 import pytest
 import torch
 
+from infocal import fitting
 from infocal.config import load_settings
 from infocal.data.corpus import Corpus
 from infocal.errors import DataError, ModelError, SettingsError
+from infocal.fitting import run_identity
 from infocal.losses.information import selection_information
 from infocal.methods import build_method
 from infocal.methods.base import Conditions
 from infocal.methods.task_rows import TaskRows
 from infocal.nn.embedding import TokenEmbedding
-from infocal.tasks import Classification, Joint, Regression, goal_from_json, parts_of, shares_of
+from infocal.tasks import LEAST_LOSS, Classification, Joint, Regression, goal_from_json, parts_of, shares_of
 from infocal.training.held_out import HeldOut, threshold_texts
 from infocal.training.inference import full_text_outputs, outputs, token_scores
 from infocal.training.loop import Trainer
+from infocal.training.preparation import Prepared
 from infocal.training.tracking import Tracker
 from infocal.types import Batch, Features
 
@@ -312,9 +315,49 @@ def test_losses_and_scores_are_those_of_each_task():
     np.testing.assert_allclose(found[:, 0], law.held_out_losses(logits[:, :2], targets[:, 0]))
     np.testing.assert_allclose(found[:, 1], term.held_out_losses(logits[:, 2:], targets[:, 1]))
     tensors = torch.from_numpy(logits), torch.from_numpy(targets)
-    plain = (law.loss(tensors[0][:, :2], tensors[1][:, 0]) + term.loss(tensors[0][:, 2:], tensors[1][:, 1])) / 2
-    torch.testing.assert_close(GOAL.loss(*tensors), plain)
+    first = law.loss(tensors[0][:, :2], tensors[1][:, 0]).numpy()
+    second = term.loss(tensors[0][:, 2:], tensors[1][:, 1]).numpy()
+    weights = np.array([first.mean(), second.mean()]) ** -0.5
+    expected = (weights[0] * first + weights[1] * second) / weights.sum()
+    np.testing.assert_allclose(GOAL.loss(*tensors).numpy(), expected, rtol=1e-5)
     assert GOAL.scores(logits, targets)["term"] == term.scores(logits[:, 2:], targets[:, 1])
+
+
+def test_a_learned_task_keeps_a_say_beside_a_hard_one():
+    """Its share of the gradient is that of the root of its loss; below LEAST_LOSS it does not rise any more."""
+    targets = torch.tensor([[0, 0]] * 4)
+
+    def gradients(margin):
+        logits = torch.zeros(4, 5)
+        logits[:, 0] = margin
+        logits.requires_grad_(True)
+        GOAL.loss(logits, targets).sum().backward()
+        law = torch.zeros(4, 2)
+        law[:, 0] = margin
+        law.requires_grad_(True)
+        alone = parts_of(GOAL)[0].loss(law, targets[:, 0])
+        alone.sum().backward()
+        return float(logits.grad[:, :2].norm() / law.grad.norm()), float(alone.detach().mean())
+
+    for margin in (1.0, 3.0, 6.0):
+        found, loss = gradients(margin)
+        roots = np.array([max(loss, LEAST_LOSS), 1.0]) ** -0.5  # the other task knows nothing
+        assert found == pytest.approx(roots[0] / roots.sum(), rel=1e-4)
+    assert loss < LEAST_LOSS
+
+
+def test_runs_of_several_labels_know_the_rules_they_were_made_by(monkeypatch):
+    settings, rows = load_settings(), corpus(20)
+    one = Prepared.__new__(Prepared)
+    for name, value in {"train": rows, "dev": rows, "vectors": None, "task": GOAL}.items():
+        object.__setattr__(one, name, value)
+    before = run_identity(one, settings)
+    monkeypatch.setattr(fitting, "RULES_OF_SEVERAL", 99)
+    assert run_identity(one, settings) != before
+    object.__setattr__(one, "task", parts_of(GOAL)[0])
+    alone = run_identity(one, settings)
+    monkeypatch.undo()
+    assert run_identity(one, settings) == alone
 
 
 def test_goals_are_saved_and_damage_is_told():

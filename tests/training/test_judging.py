@@ -57,6 +57,17 @@ def test_of_several_tasks_the_error_is_that_of_their_mean():
 
 def test_a_perfect_round_can_be_beaten_by_none():
     assert judge("joint", [0.0] * 4, [0.0] * 4, [1e-3] * 4) == [True, True, False]
+    assert judge("warm_up", [0.0] * 4, [0.0] * 4) == [True, False]
+
+
+@pytest.mark.parametrize("phase", ["warm_up", "joint"])
+def test_a_task_that_is_solved_hides_nothing_of_the_others(phase):
+    assert judge(phase, [[0.0, 0.5]] * 4, [[0.0, 0.9]] * 4, [[0.0, 0.4]] * 4) == [True, False, True]
+
+
+def test_a_task_that_is_nearly_solved_does_not_decide_for_the_others():
+    assert judge("warm_up", [[1e-3, 0.8]] * 4, [[3e-3, 0.4]] * 4) == [True, True]
+    assert judge("warm_up", [[0.001, 0.3, 0.8]] * 4, [[0.0025, 0.2, 0.6]] * 4) == [True, True]
 
 
 def test_losses_that_are_no_numbers_are_never_kept():

@@ -178,6 +178,14 @@ def test_an_exploding_loss_is_reported_not_saved(run):
         trainer.run()
 
 
+def test_a_warm_up_without_a_number_is_reported(run, monkeypatch):
+    trainer = run()
+    judged = trainer.held_out.judge
+    monkeypatch.setattr(trainer.held_out, "judge", lambda phase: (judged(phase)[0] * float("nan"), {}))
+    with pytest.raises(TrainingError, match="no number in any round"):
+        trainer.run()
+
+
 def test_small_data_makes_rounds_of_several_passes_and_large_data_of_a_part(run):
     small = run(training__least_round_steps=40, training__most_round_steps=100)
     assert len(small._plan(None)) < small.round_steps == 40

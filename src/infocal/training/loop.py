@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import statistics
-import sys
 import threading
 import time
 from collections.abc import Sequence
@@ -20,7 +19,7 @@ from infocal.data.corpus import Corpus
 from infocal.errors import OtherRunError, TrainingError
 from infocal.losses.reductions import weighted_sum
 from infocal.methods.base import Conditions, Method
-from infocal.tasks import shares_of
+from infocal.tasks import LEAST_LOSS, shares_of
 from infocal.training.checkpoint import (
     load_optimizer,
     optimizer_tensors,
@@ -174,9 +173,10 @@ class Trainer:
         """Whether to keep this round's weights: held-out losses against those of the best round so far.
 
         Rounds are compared by how much of its loss each task has gained or lost, so that a task which is hard to
-        learn, whose loss is large and moves with every round, does not decide for all of them. In the joint phase
-        a later round also wins where it is worse by no more than one standard error of the paired difference: the
-        selector goes on learning while the task loss stands still.
+        learn, whose loss is large and moves with every round, does not decide for all of them; nor does one that
+        has hardly anything to lose any more. In the joint phase a later round also wins where it is worse by no
+        more than one standard error of the paired difference: the selector goes on learning while the task loss
+        stands still.
 
         Args:
             losses: (n,), or (n, k) of several tasks.
@@ -184,23 +184,27 @@ class Trainer:
         mean = float(losses.mean())
         if not math.isfinite(mean):
             return False
-        if math.isinf(self.state.best):
-            change = -math.inf
-        else:
-            usual = self.reference.mean(dim=0).clamp(min=sys.float_info.min)
-            change = float(((losses.mean(dim=0) - usual) / usual).mean())
-        if change < 0:
+        first = math.isinf(self.state.best)
+        reference = losses if first else self.reference
+        usual = reference.mean(dim=0)
+        scale = usual.clamp(min=LEAST_LOSS)
+        change = float(((losses.mean(dim=0) - usual) / scale).mean())
+        if first or change < 0:
             self.state.best, self.reference = mean, losses
             return True
         if self.state.phase == "warm_up":
             return False
-        differences = ((losses - self.reference) / usual).reshape(len(losses), -1).mean(dim=1)
+        differences = ((losses - reference) / scale).reshape(len(losses), -1).mean(dim=1)
         return change <= float(differences.std(correction=0)) / math.sqrt(len(losses))
 
     def _next_phase(self) -> None:
         state, training = self.state, self.settings.training
         if state.phase == "warm_up":
             if state.stale >= training.warm_up_patience or state.round >= training.warm_up_rounds:
+                if not self.weights.best:
+                    raise TrainingError(
+                        "the held-out loss was no number in any round of the warm-up; lower training.learning_rate"
+                    )
                 self.weights.load(self.weights.best)
                 if self.warm_up is not None:
                     keep_warm_up(self.warm_up, self._untrained, self._warm_up_parts(), state)

@@ -43,10 +43,6 @@ def write_page(records: Sequence[Record], cases: Mapping[str, Any], remarks: str
         "## Against what was asked",
         verdicts(results),
         rest.strip(),
-        "## Are the probabilities right?",
-        "Expected calibration error on the test cases, without temperatures and with those that were fitted on "
-        "held-out cases.",
-        calibration(results),
         "## Rare classes: `--set loss.balance=1`",
         "Mean over the seeds, without the option and with it, as often as both were run.",
         balance(results, results_of(records, "balanced"), cases["plain"]["labels"]),
@@ -126,31 +122,6 @@ def _compared(
     so = "yes" if one - two >= least - 1e-9 else "**no**"
     count = f"{len(seeds)} seed{'s' if len(seeds) > 1 else ''}"
     return [task, what, f"{one:.3f} against {two:.3f}, {100 * (one - two):+.1f}, {count}", so]
-
-
-def calibration(results: Sequence[Result]) -> str:
-    """Errors of predictor and guider, and their temperatures."""
-    names = (
-        "unscaled_error",
-        "error",
-        "temperature",
-        "full_text_unscaled_error",
-        "full_text_error",
-        "full_text_temperature",
-    )
-    rows = []
-    for row in ("infocal", "infocal-joint"):
-        for task in TASKS:
-            cells = [
-                mean(figures(results, row, task, lambda run, n=name: run["calibration"][n])) for name in names
-            ]
-            if cells[0] is not None:
-                rows.append([ROWS[row].title, task, *("-" if cell is None else f"{cell:.3f}" for cell in cells)])
-    sides = [
-        f"{who}{what}" for who in ("predictor", "guider") for what in (", plain", ", scaled", "'s temperature")
-    ]
-    header = ["model", "task", *sides]
-    return markdown_table(header, rows)
 
 
 def balance(

@@ -103,18 +103,19 @@ def explanation_text(explanation: Explanation) -> Text:
     return result
 
 
-def explanation_html(explanation: Explanation) -> str:
-    """A self-contained fragment of HTML.
+def explanation_html(explanation: Explanation, *, language: str = "") -> str:
+    """A self-contained fragment of HTML; ``language`` is the text's tag, if it is known.
 
     Selected ranges are in ``<mark>``, the human's words in ``<u>``; a token's title says how probable its
     selection was. Stripped of its tags, the text's element holds the text exactly, except that characters
     which HTML forbids (NUL and other controls, lone surrogates, noncharacters) are shown as U+FFFD.
     """
     facts = "".join(f' <span class="infocal-fact">· {fact.html()}</span>' for fact in _facts(explanation))
+    text = f'class="infocal-text" dir="auto" lang="{escape(language)}" style="{TEXT_STYLE}"'
     return (
         '<div class="infocal-explanation">'
         f'<div class="infocal-head"><strong>{_headline(explanation).html()}</strong>{facts}</div>'
-        f'<div class="infocal-text" dir="auto" lang="" style="{TEXT_STYLE}">{_text_html(explanation)}</div>'
+        f"<div {text}>{_text_html(explanation)}</div>"
         "</div>"
     )
 

@@ -194,6 +194,16 @@ def test_neither_encoding(tmp_path):
         encoding_of(path)
 
 
+def test_folders_within_a_folder_are_named_where_it_has_no_cases(tmp_path):
+    for name in ("final/first_stage/train.json", "final/rest/data.json.gz", "final/rest/notes.md", "other/x.txt"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    with pytest.raises(DataError, match="but in it 'first_stage', 'rest' have some: name one of the folders"):
+        case_files(tmp_path / "final")
+    with pytest.raises(DataError, match="no file of cases, but in it .*first_stage"):
+        case_files(tmp_path)
+
+
 def test_a_folder_means_its_files_of_cases(tmp_path):
     with pytest.raises(DataError, match="no such file or folder"):
         case_files(tmp_path / "none")

@@ -96,6 +96,13 @@ def test_the_table_has_every_row_and_task(out):
     assert "given the texts of 0 of the 3 law articles" in page
     assert "27 of the 66 cells" in page
     assert "InfoCal, all tasks in one" in page
+    errors = page.split("## Are the probabilities right?")[1]
+    for title in ("InfoCal", "InfoCal, all tasks in one"):
+        for task in ("article", "charge"):
+            line = next(line for line in errors.splitlines() if line.startswith(f"| {title} | {task} |"))
+            plain = line.split("|")[3].strip()
+            assert 0 <= float(plain) <= 1
+    assert "TOPJUDGE" not in errors
     assert not (out / "warm-ups").exists()
 
 
@@ -103,7 +110,7 @@ def test_the_page_of_cases_shows_facts_with_marks_for_each_task(out):
     page = (out / "cases.html").read_text()
     assert page.count("<section") == 2
     assert page.count("<mark") >= 4
-    assert 'lang="zh"' in page
+    assert page.count('lang="zh"') == 2 + page.count('class="infocal-text"')
     assert "Noto Sans CJK SC" in page
     assert "被告人" in page
 
@@ -428,7 +435,9 @@ def test_less_than_a_pass_is_said():
     said = plan.schedule_note(102_400_000)
     assert "250 steps, about 1 % of these training cases, and methods have 16 to 20 rounds" in said
     assert plan.schedule_note(1_000_000) is None
-    assert replace(plan, epochs=3).schedule_note(102_400_000) is None
+    asked = replace(plan, epochs=3).schedule_note(102_400_000)
+    assert asked.startswith("Before the 3 passes of --epochs some methods read all words for up to 16 passes")
+    assert replace(plan, epochs=3, rows=("topjudge",)).schedule_note(102_400_000) is None
     longer = replace(plan, changes=("training.most_round_steps=500",))
     assert "500 steps, about 2 % of" in longer.schedule_note(102_400_000)
 

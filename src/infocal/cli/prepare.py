@@ -108,7 +108,7 @@ def by_name(
     Raises:
         DataError: a name fits two parts, or none fits train.
     """
-    from infocal.data.cail import case_files
+    from infocal.data.cail import case_files, inner_folders
     from infocal.errors import DataError
     from infocal.text.sources import shown_list
 
@@ -120,7 +120,8 @@ def by_name(
             raise DataError(found, allowed=f"one of these words{otherwise}", source=str(file))
     parts = {part: tuple(file for file in files if part in fitting[file]) for part in NAMES}
     if not parts["train"]:
-        found = f"no file has train in its name; there are {shown_list([file.name for file in files])}"
+        names = shown_list([file.name for file in files])
+        found = f"no file has train in its name; there are {names}{inner_folders(folder)}"
         raise DataError(found, allowed=f"such a file{otherwise}", source=str(folder))
     if unread := [file.name for file, fits in fitting.items() if not fits]:
         words = ", ".join(word for known in NAMES.values() for word in known)

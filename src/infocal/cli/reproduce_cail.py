@@ -150,6 +150,9 @@ def cail(**options: Any) -> None:
     parts = _parts(request.data, voice)
     manifest = _prepare(request, parts, voice)
     plan = replace(plan, official=_official(request.official, manifest["summary"])[0] or plan.official)
+    schedule = plan.schedule_note(int(manifest["summary"]["train"]["tokens"]))
+    if schedule:
+        voice.tell(schedule)
     outcome = reproduce_cail(
         request.out / "cases",
         plan,
@@ -161,7 +164,9 @@ def cail(**options: Any) -> None:
     for note in outcome.notes:
         voice.tell(note)
     facts = _facts(request, plan, manifest, parts)
-    _deliver(request, plan, outcome, manifest, facts, voice)
+    _deliver(
+        request, plan, replace(outcome, notes=[*outcome.notes, *filter(None, [schedule])]), manifest, facts, voice
+    )
 
 
 def _parts(folder: Path, voice: Voice) -> dict[str, tuple[Path, ...]]:
@@ -253,8 +258,6 @@ def _deliver(
     )
 
     results, summary = outcome.results, manifest["summary"]
-    schedule = plan.schedule_note(int(summary["train"]["tokens"]))
-    notes = [*outcome.notes, *([schedule] if schedule else [])]
     official, known_by = _official(request.official, summary)
     data: dict[str, object] = {f"{part} cases": int(summary[part]["cases"]) for part in summary}
     data["the paper's data"] = known_by
@@ -262,7 +265,7 @@ def _deliver(
     title = "Court cases, and the words that each model goes by"
     texts = {
         "table.md": markdown_report(
-            results, plan.tasks, official=official, data=data, filters=summary, notes=notes
+            results, plan.tasks, official=official, data=data, filters=summary, notes=outcome.notes
         ),
         "table.csv": csv_table(results, plan.tasks, official),
         "table.tex": latex_table(results, plan.tasks, official),

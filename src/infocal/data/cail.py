@@ -18,7 +18,7 @@ from typing import Any
 from infocal.data.readers import checked_text
 from infocal.data.records import BadRows
 from infocal.errors import DataError
-from infocal.text.sources import open_bytes, shown
+from infocal.text.sources import open_bytes, shown, shown_list
 from infocal.types import Document, Label
 
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
     "case_documents",
     "case_files",
     "encoding_of",
+    "inner_folders",
     "is_case_file",
     "parse_case",
     "penalty_interval",
@@ -124,8 +125,18 @@ def case_files(path: str | Path) -> list[Path]:
     found = sorted(item for item in path.iterdir() if item.is_file() and _looks_like_cases(item.name.lower()))
     if not found:
         allowed = f"files that end in {', '.join(_SUFFIXES)}, each also with .gz"
-        raise DataError("the folder has no file of cases", allowed=allowed, source=str(path))
+        raise DataError(f"the folder has no file of cases{inner_folders(path)}", allowed=allowed, source=str(path))
     return found
+
+
+def inner_folders(path: Path) -> str:
+    """What to add to a message on a folder that lacks files of cases: which folders in it have some, if any."""
+    items = (item for depth in ("*/*", "*/*/*") for item in path.glob(depth))
+    inner = {item.parent for item in items if _looks_like_cases(item.name.lower()) and item.is_file()}
+    names = sorted(str(folder.relative_to(path)) for folder in inner)
+    if not names:
+        return ""
+    return f", but in it {shown_list(names)} {'has' if len(names) == 1 else 'have'} some: name one of the folders"
 
 
 def _looks_like_cases(name: str) -> bool:

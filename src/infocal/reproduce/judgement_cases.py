@@ -101,7 +101,8 @@ def _case(number: int, case: FactCase) -> str:
     for task, readings in case.readings.items():
         rows.append(f"<h3>{escape(task)}</h3>")
         rows += [
-            f'<div class="row"><div class="name">{escape(reader)}</div>{explanation_html(explanation)}</div>'
+            f'<div class="row"><div class="name">{escape(reader)}</div>'
+            f"{explanation_html(explanation, language='zh')}</div>"
             for reader, explanation in readings.items()
         ]
     head = f'<h2>Case {number}</h2><p class="facts">The court: {answers}</p>'

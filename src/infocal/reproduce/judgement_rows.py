@@ -178,11 +178,22 @@ class Plan:
         return shares if len(set(shares.values())) > 1 else shares[self.tasks[0]]
 
     def schedule_note(self, tokens: int) -> str | None:
-        """What to say where the methods' own schedules see less of this many training words than whole passes."""
+        """What to say of the time that training takes on so many words.
+
+        That is where the methods' own schedules see less than whole passes, and where some make more passes than
+        were asked for.
+        """
         schedules = [self.settings(*run).training for run in self.runs()]
+        reading = max(schedule.warm_up_rounds for schedule in schedules)
+        if self.epochs is not None:
+            said = (
+                f"Before the {self.epochs} passes of --epochs some methods read all words for up to {reading} "
+                "passes, until held-out cases stop improving; --set training.warm_up_rounds=N allows fewer."
+            )
+            return said if reading else None
         least = min(schedules, key=lambda schedule: schedule.most_round_steps * schedule.batch_tokens)
         part = least.most_round_steps * least.batch_tokens / max(1, tokens)
-        if self.epochs is not None or part >= 1:
+        if part >= 1:
             return None
         rounds = [schedule.warm_up_rounds + schedule.joint_rounds for schedule in schedules]
         return (

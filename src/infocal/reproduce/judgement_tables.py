@@ -21,6 +21,14 @@ COLUMNS = {
     "macro_f1": "F1",
     "selected": "%S",
 }
+CALIBRATION = {
+    "unscaled_error": "predictor, plain",
+    "error": "predictor, scaled",
+    "temperature": "predictor's temperature",
+    "full_text_unscaled_error": "guider, plain",
+    "full_text_error": "guider, scaled",
+    "full_text_temperature": "guider's temperature",
+}
 NOTES = (
     "MP, MR and F1 are means over the classes that occur in the test cases or among a row's answers; %S is the "
     "share of words that the answer was made from. Rows that read all words show no evidence.",
@@ -106,7 +114,32 @@ def markdown_report(
             )
         parts += [f"## {task}", markdown_table(header, rows)]
     said = [*NOTES, *notes, *_about_the_paper(official)]
-    return "\n\n".join([*parts, "## Notes", "\n".join(f"- {note}" for note in said)]) + "\n"
+    parts += ["## Notes", "\n".join(f"- {note}" for note in said)]
+    if errors := _calibration_rows(results, tasks):
+        parts += [
+            "## Are the probabilities right?",
+            "Expected calibration error on the test cases, without temperatures and with those that were fitted "
+            "on held-out cases; a guider reads all words.",
+            markdown_table(("model", "task", *CALIBRATION.values()), errors),
+        ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _calibration_rows(results: Sequence[Result], tasks: Sequence[str]) -> list[list[str]]:
+    """For each row and task the mean errors and temperatures over the seeds, of those that have them."""
+    rows = []
+    for name in sorted({result.row for result in results}, key=list(ROWS).index):
+        for task in tasks:
+            runs = [result.tasks[task] for result in results if result.row == name and task in result.tasks]
+            found = [run["calibration"] for run in runs if run.get("calibration")]
+            if found:
+                rows.append([ROWS[name].title, task, *(_mean_of(found, figure) for figure in CALIBRATION)])
+    return rows
+
+
+def _mean_of(found: Sequence[Mapping[str, float | None]], name: str) -> str:
+    values = [value for one in found if (value := one.get(name)) is not None]
+    return f"{sum(values) / len(values):.3f}" if values else "-"
 
 
 def filter_rows(filters: Mapping[str, Mapping[str, int]]) -> list[tuple[str, ...]]:

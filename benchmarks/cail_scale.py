@@ -6,7 +6,7 @@
 
 `make` writes cases whose facts are sentences of real cases of the same charge, drawn anew, and an amount drawn at
 random, so that the number of different words grows with the cases, as in real ones. `prepare` runs the command,
-kills it with -9 a third of the way, starts it again, and prints the rate of each hundred thousand cases that are
+kills it with -9 after half a million cases (`--kill-at`), starts it again, and prints the rate of each hundred thousand cases that are
 not done yet, and the peak memory of all its processes together (what they share counts once for each). `train`
 makes one pass over a slice, as the package does, and prints the rate and the memory of each tenth of it: memory of
 its own (RssAnon), and with the pages of the file that the system keeps for it (VmRSS, VmHWM).
@@ -160,9 +160,12 @@ def rows_done_of(records: list[dict[str, Any]]) -> int:
 
 
 def print_rates(title: str, records: list[dict[str, Any]], *, done: int = 0) -> None:
-    """The rate of each hundred thousand behind those that were done before, and behind the first that was told."""
-    skipped = [record for record in records if record["rows"] <= done] or records[:1]
-    marks = [(record["rows"], record["seconds"]) for record in skipped[-1:]]
+    """The rate of each hundred thousand behind those that were done before, and behind the first that was told.
+
+    Some more may have been done than were told before a kill; the first hundred thousand behind it are left out.
+    """
+    known = [record for record in records if record["rows"] <= (done and done + STEP)] or records[:1]
+    marks = [(record["rows"], record["seconds"]) for record in known[-1:]]
     for record in records:
         if record["rows"] >= marks[-1][0] + STEP:
             marks.append((record["rows"], record["seconds"]))
@@ -188,17 +191,21 @@ def train(arguments: argparse.Namespace) -> None:
         """Prints the rate and the memory of each tenth of the pass."""
 
         def __init__(self, total: int) -> None:
-            self.total, self.tenth, self.tokens, self.tenth_began = total, 1, 0, 0.0
+            self.total, self.tenth, self.tokens, self.began = total, 1, 0, (0.0, 0.0)
 
         def start(self, **_: Any) -> None:
-            self.tenth_began = time.perf_counter()
+            self.began = time.perf_counter(), time.process_time()
 
         def advance(self, *, step: int, phase: str, tokens: int) -> None:
             self.tokens += tokens
             if 10 * self.tokens >= self.tenth * self.total:
-                now = time.perf_counter()
-                rate, self.tenth_began = self.total / 10 / (now - self.tenth_began), now
-                print(f"  tenth {self.tenth:2}: {rate:7.0f} tokens a second, {memory()}", flush=True)
+                now = time.perf_counter(), time.process_time()
+                clock, own = (
+                    self.total / 10 / (after - before) for before, after in zip(self.began, now, strict=True)
+                )
+                self.began = now
+                rates = f"{clock:7.0f} tokens a second, {own:7.0f} a second of the processor"
+                print(f"  tenth {self.tenth:2}: {rates}, {memory()}", flush=True)
                 self.tenth += 1
 
     once = {

@@ -6,10 +6,10 @@
 
 `make` writes cases whose facts are sentences of real cases of the same charge, drawn anew, and an amount drawn at
 random, so that the number of different words grows with the cases, as in real ones. `prepare` runs the command,
-kills it with -9 after half a million cases (`--kill-at`), starts it again, and prints the rate of each hundred thousand cases that are
-not done yet, and the peak memory of all its processes together (what they share counts once for each). `train`
-makes one pass over a slice, as the package does, and prints the rate and the memory of each tenth of it: memory of
-its own (RssAnon), and with the pages of the file that the system keeps for it (VmRSS, VmHWM).
+kills it with -9 after half a million cases (`--kill-at`), starts it again, and prints the rate of each hundred
+thousand cases that were not done yet, and the peak memory of all its processes together (what they share counts
+once for each). `train` makes one pass over a slice, as the package does, and prints the rate and the memory of each
+tenth of it: memory of its own (RssAnon), and with the pages of the file that the system keeps for it (VmRSS, VmHWM).
 """
 
 from __future__ import annotations
@@ -200,9 +200,7 @@ def train(arguments: argparse.Namespace) -> None:
             self.tokens += tokens
             if 10 * self.tokens >= self.tenth * self.total:
                 now = time.perf_counter(), time.process_time()
-                clock, own = (
-                    self.total / 10 / (after - before) for before, after in zip(self.began, now, strict=True)
-                )
+                clock, own = (self.total / 10 / (now[k] - self.began[k]) for k in range(2))
                 self.began = now
                 rates = f"{clock:7.0f} tokens a second, {own:7.0f} a second of the processor"
                 print(f"  tenth {self.tenth:2}: {rates}, {memory()}", flush=True)

@@ -8,8 +8,9 @@
 random, so that the number of different words grows with the cases, as in real ones. `prepare` runs the command,
 kills it with -9 after half a million cases (`--kill-at`), starts it again, and prints the rate of each hundred
 thousand cases that were not done yet, and the peak memory of all its processes together (what they share counts
-once for each). `train` makes one pass over a slice, as the package does, and prints the rate and the memory of each
-tenth of it: memory of its own (RssAnon), and with the pages of the file that the system keeps for it (VmRSS, VmHWM).
+once for each). `train` makes one pass over a slice, as the package does, and prints the rate and the memory of
+each tenth of it: memory of its own (RssAnon), and with the pages of the file that the system keeps for it (VmRSS,
+VmHWM).
 """
 
 from __future__ import annotations

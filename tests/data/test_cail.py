@@ -200,7 +200,7 @@ def test_folders_within_a_folder_are_named_where_it_has_no_cases(tmp_path):
         (tmp_path / name).touch()
     with pytest.raises(DataError, match="but in it 'first_stage', 'rest' have some: name one of the folders"):
         case_files(tmp_path / "final")
-    with pytest.raises(DataError, match="no file of cases, but in it .*first_stage"):
+    with pytest.raises(DataError, match=r"no file of cases, but in it .*first_stage"):
         case_files(tmp_path)
 
 

@@ -13,7 +13,8 @@ from click.testing import CliRunner
 from infocal.cli import main, reproduce_cail
 from infocal.config import load_settings
 from infocal.data.corpus import View
-from infocal.reproduce import judgement_rows, runs
+from infocal.errors import TrainingError
+from infocal.reproduce import judgement_rows, judgements, runs
 from infocal.reproduce.judgement_tables import latex_table, lines_of, markdown_report
 from infocal.reproduce.judgements import Result
 from infocal.reproduce.published_cail import CAIL_TABLES, best_macro_f1, impossible_cells, which_official
@@ -104,6 +105,29 @@ def test_the_table_has_every_row_and_task(out):
             assert 0 <= float(plain) <= 1
     assert "TOPJUDGE" not in errors
     assert not (out / "warm-ups").exists()
+
+
+def test_a_run_that_fails_leaves_the_others(command, tmp_path, monkeypatch):
+    trained = judgements.train_model
+
+    def explode(folder, prepared, settings, **options):
+        if settings.select == 0.3:  # the term's
+            raise TrainingError("the rationalizer's loss became nan at step 7")
+        return trained(folder, prepared, settings, **options)
+
+    monkeypatch.setattr(judgements, "train_model", explode)
+    base = (*command, "--out", tmp_path / "o", "--methods", "infocal", "--tasks")
+    result = run(*base, "article,term")
+    assert result.exit_code == 0, result.output
+    page = (tmp_path / "o" / "table.md").read_text()
+    assert "infocal, term, seed 0 failed and is not in the table: the rationalizer's loss became nan" in page
+    assert "failed and is not in the table" in " ".join(result.stderr.split())
+    assert "| InfoCal | - | - | - | - | - | 0 | - |" in page.split("## term")[1]
+    shown = (tmp_path / "o" / "cases.html").read_text()
+    assert "<h3>article</h3>" in shown and "<h3>term</h3>" not in shown
+    result = run(*base, "term")
+    assert result.exit_code == 5
+    assert "became nan" in result.stderr
 
 
 def test_the_page_of_cases_shows_facts_with_marks_for_each_task(out):

@@ -163,7 +163,7 @@ def cail(**options: Any) -> None:
     forget_warm_ups(request.out)
     for note in outcome.notes:
         voice.tell(note)
-    facts = _facts(request, plan, manifest, parts)
+    facts = _facts(request, plan, outcome, manifest, parts)
     _deliver(
         request, plan, replace(outcome, notes=[*outcome.notes, *filter(None, [schedule])]), manifest, facts, voice
     )
@@ -203,20 +203,25 @@ def _prepare(request: _Request, parts: Mapping[str, tuple[Path, ...]], voice: Vo
 
 
 def _facts(
-    request: _Request, plan: Plan, manifest: Mapping[str, Any], parts: Mapping[str, tuple[Path, ...]]
+    request: _Request,
+    plan: Plan,
+    outcome: Outcome,
+    manifest: Mapping[str, Any],
+    parts: Mapping[str, tuple[Path, ...]],
 ) -> list[FactCase]:
     """Some test cases with what the first model of each row that shows words reads in them; none without one."""
     from infocal.reproduce.judgement_cases import choose_facts
     from infocal.reproduce.judgement_rows import ROWS
     from infocal.reproduce.judgements import model_of
 
-    if not any(ROWS[name].selects for name in plan.rows):
+    trained = {(result.row, task) for result in outcome.results if result.seed == 0 for task in result.tasks}
+    if not any(ROWS[name].selects for name, _ in trained):
         return []
     classes = {task: manifest["labels"][task] for task in plan.tasks}
     facts = choose_facts(parts["test"], classes, count=request.cases)
     for name in plan.rows:
         row = ROWS[name]
-        for task in plan.tasks if row.selects else ():
+        for task in [task for task in plan.tasks if row.selects and (name, task) in trained]:
             model = model_of(request.out, plan, name, task)
             documents = [fact.document(task) for fact in facts]
             for fact, found in zip(facts, model.explain_documents(documents, decoder=plan.decoder), strict=True):

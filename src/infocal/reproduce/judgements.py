@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from infocal.config import load_settings
 from infocal.data.encoded import EncodedFolder
-from infocal.errors import DataError, MissingExtraError, OtherFolderError, SettingsError
+from infocal.errors import DataError, MissingExtraError, OtherFolderError, SettingsError, TrainingError
 from infocal.files import write_text
-from infocal.fitting import WARM_UPS, resolve_settings, run_identity
+from infocal.fitting import WARM_UPS, StoppedEarlyError, resolve_settings, run_identity
 from infocal.joint import JointRationalizer
 from infocal.legal.articles import build_articles, read_articles
 from infocal.loading import load
@@ -155,6 +155,9 @@ def reproduce_cail(
         out: the folder that keeps what was trained; the same call goes on where an earlier one stopped.
         trackers: makes those who are told of a run's progress.
         say: called with a line for each step.
+
+    Raises:
+        TrainingError: no run could be trained; where only some could not, the notes say which.
     """
     folder = EncodedFolder.open(cases)
     if "test" not in folder.manifest["parts"]:
@@ -166,7 +169,7 @@ def reproduce_cail(
         for run, settings in settings_of.items()
     ]
     found = {job.run: job.finished() for job in jobs}  # what does not go together is said before any work
-    results, notes = [], dict[str, None]()
+    results, notes, failure = [], dict[str, None](), None
     if note := _law_note(folder, law, settings_of.values()):
         notes[note] = None
     for place, job in enumerate(jobs, 1):
@@ -174,9 +177,18 @@ def reproduce_cail(
         record = found[job.run]
         done = ", done already" if record else ""
         say(f"{place} of {len(jobs)}: {name}, {task}, seed {seed}{done}")
-        record = record or job.do(trackers())
+        try:
+            record = record or job.do(trackers())
+        except StoppedEarlyError:
+            raise
+        except TrainingError as error:  # the others are worth having
+            failure = error
+            notes[f"{name}, {task}, seed {seed} failed and is not in the table: {error}"] = None
+            continue
         notes |= dict.fromkeys(record["notes"])
         results.append(Result(name, seed, record["tasks"], float(record["seconds"])))
+    if failure is not None and not results:
+        raise failure
     return Outcome(results, list(notes))
 
 

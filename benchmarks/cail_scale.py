@@ -192,20 +192,26 @@ def train(arguments: argparse.Namespace) -> None:
         """Prints the rate and the memory of each tenth of the pass."""
 
         def __init__(self, total: int) -> None:
-            self.total, self.tenth, self.tokens, self.began = total, 1, 0, (0.0, 0.0)
+            self.total, self.tenth, self.tokens, self.told = total, 1, 0, 0
+            self.began = self.now = (0.0, 0.0)
 
         def start(self, **_: Any) -> None:
             self.began = time.perf_counter(), time.process_time()
 
         def advance(self, *, step: int, phase: str, tokens: int) -> None:
-            self.tokens += tokens
-            if 10 * self.tokens >= self.tenth * self.total:
-                now = time.perf_counter(), time.process_time()
-                clock, own = (self.total / 10 / (now[k] - self.began[k]) for k in range(2))
-                self.began = now
-                rates = f"{clock:7.0f} tokens a second, {own:7.0f} a second of the processor"
-                print(f"  tenth {self.tenth:2}: {rates}, {memory()}", flush=True)
-                self.tenth += 1
+            self.tokens, self.now = self.tokens + tokens, (time.perf_counter(), time.process_time())
+            if phase == "joint" and 10 * self.tokens >= self.tenth * self.total:
+                self._tell()
+
+        def round(self, record: dict[str, Any]) -> None:
+            if self.tenth <= 10:  # a round has as many batches as a pass, not always the same words
+                self._tell()
+
+        def _tell(self) -> None:
+            clock, own = ((self.tokens - self.told) / (self.now[k] - self.began[k]) for k in range(2))
+            rates = f"{clock:7.0f} tokens a second, {own:7.0f} a second of the processor"
+            print(f"  tenth {self.tenth:2}: {rates}, {memory()}", flush=True)
+            self.began, self.told, self.tenth = self.now, self.tokens, self.tenth + 1
 
     once = {
         "encoder.kind": arguments.encoder,

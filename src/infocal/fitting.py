@@ -52,7 +52,7 @@ WARM_UPS = "warm-ups"
 """The folder, among what several runs leave, in which they share warm-ups."""
 
 
-RULES_OF_SEVERAL = 2
+RULES_OF_SEVERAL = 3
 """Raised when the same settings give other weights of several labels than before: runs of both are not mixed."""
 
 

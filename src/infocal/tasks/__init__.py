@@ -11,11 +11,10 @@ from infocal.data.labels import class_name, number
 from infocal.errors import DataError, ModelError, SettingsError
 from infocal.tasks.base import Goal, Task
 from infocal.tasks.classification import Classification
-from infocal.tasks.joint import LEAST_LOSS, Joint
+from infocal.tasks.joint import Joint
 from infocal.tasks.regression import Regression
 
 __all__ = [
-    "LEAST_LOSS",
     "Classification",
     "Goal",
     "Joint",

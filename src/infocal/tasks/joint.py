@@ -15,10 +15,7 @@ from infocal.tasks.base import Array, Goal, Task
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["LEAST_LOSS", "Joint"]
-
-LEAST_LOSS = 0.05
-"""A task whose loss is smaller weighs as if it were this; a guess that knows nothing has 1."""
+__all__ = ["Joint"]
 
 
 @dataclass(frozen=True)
@@ -73,11 +70,7 @@ class Joint(Goal):
         return replace(self, tasks={name: task.with_priors(column) for (name, task), column in named})
 
     def loss(self, logits: Tensor, targets: Tensor, *, balance: float = 0.0, plain: bool = False) -> Tensor:
-        """The weighted mean of the tasks' losses, each balanced and measured by itself; plain, their mean.
-
-        A task weighs one over the root of its mean loss on these documents: a task that is hard to learn would
-        otherwise give most of the gradient until the end, and one that is nearly learned next to none.
-        """
+        """The mean of the tasks' losses, each balanced and measured by itself."""
         import torch
 
         losses = [
@@ -89,11 +82,7 @@ class Joint(Goal):
             )
             for place, (task, own) in enumerate(zip(self.tasks.values(), self.slices(), strict=True))
         ]
-        stacked = torch.stack(losses)
-        if plain:
-            return stacked.mean(dim=0)
-        weights = stacked.detach().mean(dim=1, keepdim=True).clamp(min=LEAST_LOSS).rsqrt()
-        return (weights / weights.mean() * stacked).mean(dim=0)
+        return torch.stack(losses).mean(dim=0)
 
     def held_out_losses(self, logits: Array, targets: Array, *, balance: float = 0.0) -> Array:
         """(n, k): each task's held-out losses."""

@@ -164,9 +164,9 @@ def cail(**options: Any) -> None:
     for note in outcome.notes:
         voice.tell(note)
     facts = _facts(request, plan, outcome, manifest, parts)
-    _deliver(
-        request, plan, replace(outcome, notes=[*outcome.notes, *filter(None, [schedule])]), manifest, facts, voice
-    )
+    if schedule:
+        outcome = replace(outcome, notes=[*outcome.notes, schedule])
+    _deliver(request, plan, outcome, manifest, facts, voice)
 
 
 def _parts(folder: Path, voice: Voice) -> dict[str, tuple[Path, ...]]:

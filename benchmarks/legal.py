@@ -3,8 +3,8 @@
     python benchmarks/legal.py run --data ../shared/data/cail --out DIR
     python benchmarks/legal.py report
 
-`run` does what `infocal reproduce cail --least-cases 30 --seeds 3` does, in several processes and seed by
-seed, and the same with `--set loss.balance=1`, also with the many charges that `--least-cases 3` leaves. What a
+`run` does what `infocal reproduce cail --least-cases 30 --seeds 3` does, in several processes, the same with
+`--set loss.balance=1`, also with the many charges that `--least-cases 3` leaves, and last the ablations. What a
 run found is kept in `benchmarks/legal`, so that a later `run` goes on from there; DIR holds the prepared cases and
 the models. `report` writes docs/results-legal.md of what is kept; remarks-legal.md is put in front. Nothing is
 chosen on test cases.
@@ -98,8 +98,13 @@ class Job:
         return run_folder(out / self.variant, self.plan, self.row, self.task, self.seed)
 
 
-def jobs(seeds: int) -> Iterator[Job]:
-    """Every run, seed by seed, the rows of the table first."""
+def jobs(seeds: int) -> list[Job]:
+    """Every run: the rows of the table seed by seed, then what balancing does, then the ablations."""
+    every = _seed_by_seed(seeds)
+    return sorted(every, key=lambda job: 2 if job.row in ABLATIONS else int(job.variant != "plain"))
+
+
+def _seed_by_seed(seeds: int) -> Iterator[Job]:
     for seed in range(seeds):
         for name, variant in VARIANTS.items():
             for row in variant.rows:
@@ -179,7 +184,7 @@ def report() -> None:
     cases = json.loads((KEPT / "cases.json").read_text(encoding="utf-8"))
     remarks = Path(__file__).with_name("remarks-legal.md").read_text(encoding="utf-8")
     records = [(job.variant, job.row, job.seed, record) for job, record in found]
-    write_text(PAGE, write_page(records, cases, remarks, planned=len(list(jobs(SEEDS)))))
+    write_text(PAGE, write_page(records, cases, remarks, planned=len(jobs(SEEDS))))
 
 
 def main() -> None:

@@ -127,3 +127,9 @@ def test_every_run_of_the_table_is_planned():
     assert "plain-hardkuma-term-seed0.json" in planned
     assert "balanced-infocal-charge-seed1.json" in planned
     assert "many-balanced-infocal-charge-seed2.json" in planned
+    order = [
+        "plain-infocal-term-seed2.json",
+        "balanced-infocal-article-seed0.json",
+        "plain-infocal-full-article-seed0.json",
+    ]
+    assert sorted(order, key=planned.index) == order  # what a reader of the table misses most is run first

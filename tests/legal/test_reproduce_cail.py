@@ -430,7 +430,7 @@ def test_epochs_are_whole_passes(name):
     assert training.least_round_steps == 1
     usual = judgement_rows.Plan(rows=(name,)).settings(name, "charge", 0).training
     assert usual.most_round_steps == 250
-    assert usual.joint_rounds == load_settings(name).training.joint_rounds
+    assert usual.joint_rounds > 5
 
 
 def test_everybody_may_read_all_words_as_long_as_the_judges():
@@ -446,6 +446,14 @@ def test_everybody_may_read_all_words_as_long_as_the_judges():
     assert rounds("infocal-joint", "training.warm_up_rounds=3")[0] == 3  # what the user says wins
 
 
+def test_choosing_words_has_the_same_price_with_a_guider_and_without():
+    def rounds(row):
+        return judgement_rows.Plan(rows=(row,)).settings(row, "charge", 0).training.joint_rounds
+
+    for ours in ("infocal", "infocal-full", "infocal-no-lm", "infocal-joint"):
+        assert 2 * rounds(ours) == rounds("bernoulli") == rounds("hardkuma") == rounds("infocal-no-guider")
+
+
 def test_systems_of_one_task_share_an_encoder():
     rows = judgement_rows.ROWS
     kinds = {row: judgement_rows.Plan(rows=(row,)).settings(row, "charge", 0).encoder.kind for row in rows}
@@ -457,7 +465,7 @@ def test_systems_of_one_task_share_an_encoder():
 def test_less_than_a_pass_is_said():
     plan = judgement_rows.Plan(rows=("infocal", "topjudge"))
     said = plan.schedule_note(102_400_000)
-    assert "250 steps, about 1 % of these training cases, and methods have 16 to 20 rounds" in said
+    assert "250 steps, about 1 % of these training cases, and methods have 16 to 24 rounds" in said
     assert plan.schedule_note(1_000_000) is None
     asked = replace(plan, epochs=3).schedule_note(102_400_000)
     assert asked.startswith("Before the 3 passes of --epochs some methods read all words for up to 16 passes")

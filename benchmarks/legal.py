@@ -156,9 +156,12 @@ def in_short(one: Future[dict[str, Any]]) -> str:
 
 
 def lay_out(job: Job, out: Path) -> None:
-    """Put what is kept of a run where `infocal reproduce cail` would have left it."""
+    """Put what is kept of a run where `infocal reproduce cail` would have left it, unless the run has begun there.
+
+    What is kept may be of an older recipe, and would then end what was begun by the present one.
+    """
     folder = job.folder(out)
-    if job.kept.exists() and not (folder / RESULT).exists():
+    if job.kept.exists() and not folder.exists():
         record = json.loads(job.kept.read_text(encoding="utf-8"))
         for name in (TRAINED, RESULT):
             write_text(folder / name, json.dumps(record[name], ensure_ascii=False) + "\n")

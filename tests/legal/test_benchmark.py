@@ -86,6 +86,18 @@ def test_a_run_of_another_recipe_is_done_again_and_a_failed_one_does_not_stop_th
     assert "plain infocal-joint all 0: failed: ZeroDivisionError" in capsys.readouterr().out
 
 
+def test_a_begun_run_is_not_ended_by_an_older_record(legal, arguments):
+    arguments.rows = ["infocal-joint"]
+    legal.run(arguments)
+    job = legal.Job("plain", "infocal-joint", "all", 0)
+    begun, gone = arguments.out / "begun", arguments.out / "gone"
+    job.folder(begun).mkdir(parents=True)
+    for out in (begun, gone):
+        legal.lay_out(job, out)
+    assert not list(job.folder(begun).iterdir())
+    assert {path.name for path in job.folder(gone).iterdir()} == {"result.json", "trained.json"}
+
+
 def test_a_page_of_unfinished_runs(legal, arguments):
     arguments.rows = ["infocal"]
     legal.run(arguments)

@@ -99,9 +99,14 @@ class Job:
 
 
 def jobs(seeds: int) -> list[Job]:
-    """Every run: the rows of the table seed by seed, then what balancing does, then the ablations."""
-    every = _seed_by_seed(seeds)
-    return sorted(every, key=lambda job: 2 if job.row in ABLATIONS else int(job.variant != "plain"))
+    """Every run: the rows of the table seed by seed, what balancing does, the ablations (the charge first)."""
+    return sorted(_seed_by_seed(seeds), key=_stage)
+
+
+def _stage(job: Job) -> int:
+    if job.row in ABLATIONS:
+        return 2 if job.task == "charge" else 3
+    return int(job.variant != "plain")
 
 
 def _seed_by_seed(seeds: int) -> Iterator[Job]:

@@ -4,7 +4,7 @@
     python benchmarks/legal.py report
 
 `run` does what `infocal reproduce cail --least-cases 30 --seeds 3` does, in several processes, the same with
-`--set loss.balance=1`, also with the many charges that `--least-cases 3` leaves, and last the ablations. What a
+`--set loss.balance=0.5`, also with the many charges that `--least-cases 3` leaves, and last the ablations. What a
 run found is kept in `benchmarks/legal`, so that a later `run` goes on from there; DIR holds the prepared cases and
 the models. `report` writes docs/results-legal.md of what is kept; remarks-legal.md is put in front. Nothing is
 chosen on test cases.
@@ -60,7 +60,7 @@ class Variant:
 
 
 MANY = Variant(rows=("infocal",), tasks=("charge",), least_cases=3)
-BALANCED = ("loss.balance=1.0",)
+BALANCED = ("loss.balance=0.5",)
 VARIANTS = {
     "plain": Variant(rows=(*DEFAULT_ROWS, *ABLATIONS)),
     "balanced": Variant(rows=("infocal",), changes=BALANCED),
@@ -99,14 +99,15 @@ class Job:
 
 
 def jobs(seeds: int) -> list[Job]:
-    """Every run: the rows of the table seed by seed, what balancing does, the ablations (the charge first)."""
+    """Every run: the rows of the table seed by seed; what balancing does, and the ablations, the charge first."""
     return sorted(_seed_by_seed(seeds), key=_stage)
 
 
 def _stage(job: Job) -> int:
-    if job.row in ABLATIONS:
-        return 2 if job.task == "charge" else 3
-    return int(job.variant != "plain")
+    if job.variant == "plain" and job.row not in ABLATIONS:
+        return 0
+    stage = 1 if job.variant != "plain" else 2
+    return stage if job.task == "charge" else stage + 2
 
 
 def _seed_by_seed(seeds: int) -> Iterator[Job]:

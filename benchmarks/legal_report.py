@@ -43,7 +43,7 @@ def write_page(records: Sequence[Record], cases: Mapping[str, Any], remarks: str
         "## Against what was asked",
         verdicts(results),
         rest.strip(),
-        "## Rare classes: `--set loss.balance=1`",
+        "## Rare classes: `--set loss.balance=0.5`",
         "Mean over the seeds, without the option and with it, as often as both were run.",
         balance(results, results_of(records, "balanced"), cases["plain"]["labels"]),
         "The same with classes of three cases or more in training and validation, most of which are rare:",

@@ -1,4 +1,4 @@
-"""Rare classes: priors, the loss that sees them, and what becomes of the answers."""
+"""Rare classes: priors, the loss that weighs rows by them, and what becomes of the answers."""
 
 import numpy as np
 import pytest
@@ -13,6 +13,7 @@ from infocal.methods.base import Conditions
 from infocal.nn.embedding import TokenEmbedding
 from infocal.tasks import Classification, Joint, Regression, goal_from_json, task_from_json
 from infocal.training.held_out import HeldOut
+from infocal.training.inference import full_text_outputs
 from infocal.training.preparation import prepare
 from infocal.types import Document
 
@@ -27,8 +28,11 @@ def outputs(count=40, classes=3, seed=0):
 
 
 def by_hand(logits, targets, priors, *, balance, inverse_temperature=1.0):
-    values = inverse_temperature * logits.astype(np.float64) + balance * np.log(priors)
-    return (np.logaddexp.reduce(values, axis=1) - values[np.arange(len(targets)), targets]) / np.log(len(priors))
+    values = inverse_temperature * logits.astype(np.float64)
+    losses = np.logaddexp.reduce(values, axis=1) - values[np.arange(len(targets)), targets]
+    weights = 1 / np.array(priors) ** balance
+    weights /= (np.array(priors) * weights).sum()  # 1 on average over rows of these frequencies
+    return weights[targets] * losses / np.log(len(priors))
 
 
 def test_without_balance_the_loss_is_to_the_bit_what_it_was():
@@ -43,26 +47,37 @@ def test_without_balance_the_loss_is_to_the_bit_what_it_was():
 
 
 @pytest.mark.parametrize("balance", [0.4, 1.0])
-def test_the_loss_sees_the_priors(balance):
+def test_rows_of_rare_classes_count_more(balance):
     logits, targets = outputs()
     found = TASK.loss(torch.from_numpy(logits), torch.from_numpy(targets), balance=balance)
     np.testing.assert_allclose(found, by_hand(logits, targets, PRIORS, balance=balance), rtol=1e-5)
 
 
-def test_rounds_are_judged_with_the_priors_which_no_temperature_changes():
+def test_the_weights_of_the_extremes():
+    """Seven rows, two and one of three classes, at a uniform guess, whose loss is 1."""
+    targets = np.repeat(np.arange(3), [7, 2, 1])
+    logits = torch.zeros(10, 3)
+
+    def of_class(balance):
+        losses = TASK.loss(logits, torch.from_numpy(targets), balance=balance).numpy()
+        assert losses.mean() == pytest.approx(1.0, rel=1e-5)  # the loss keeps its scale
+        return np.bincount(targets, weights=losses) / 10
+
+    np.testing.assert_allclose(of_class(1.0), [1 / 3] * 3, rtol=1e-5)  # all classes count the same
+    roots = np.sqrt(PRIORS)
+    np.testing.assert_allclose(of_class(0.5), roots / roots.sum(), rtol=1e-5)
+
+
+def test_rounds_are_judged_by_the_weighted_loss_at_the_best_temperature():
     logits, targets = outputs(400)
     found = TASK.held_out_losses(logits, targets, balance=1.0)
     grid = np.exp(np.linspace(-3, 1, 41))
     wanted = [by_hand(logits, targets, PRIORS, balance=1.0, inverse_temperature=t) for t in grid]
     np.testing.assert_allclose(found, min(wanted, key=np.mean), rtol=1e-6)
-    # Logits that say nothing are as good as the frequencies, not as a uniform guess.
-    frequent = np.repeat(np.arange(3), [70, 20, 10])
-    nothing = TASK.held_out_losses(np.zeros((100, 3), dtype=np.float32), frequent, balance=1.0)
-    assert nothing.mean() == pytest.approx(-(np.log(PRIORS) * PRIORS).sum() / np.log(3))
 
 
 def test_a_balanced_model_is_not_stopped_by_the_unbalanced_loss():
-    """Perfect logits of likelihoods: with the priors they are the better ones, without them they seem worse."""
+    """Perfect logits of likelihoods: the better ones by the weighted loss, the worse ones by the plain one."""
     rng = np.random.default_rng(0)
     targets = rng.choice(2, size=4000, p=[0.95, 0.05])
     likelihoods = rng.normal(size=4000) + 1.5 * (2 * targets - 1)
@@ -176,8 +191,11 @@ def test_the_held_out_judge_has_the_settings_balance(tiny):
         embedding = TokenEmbedding(size=len(prepared.vocabulary), width=settings.text.width)
         method = build_method(settings, embedding=embedding, task=prepared.task).eval()
         judge = HeldOut(method, prepared.dev, shares=(0.2,), texts=prepared.dev)
-        losses[balance] = judge.judge("warm_up")[0].mean().item()
-    assert losses[1.0] < losses[0.0]  # an untrained network knows the frequencies only with them
+        losses[balance] = judge.judge("warm_up")[0].numpy()
+        answers = full_text_outputs(method, prepared.dev)
+        wanted = prepared.task.held_out_losses(answers, prepared.dev.targets, balance=balance)
+        np.testing.assert_array_equal(losses[balance], wanted)
+    assert (losses[1.0] > losses[0.0])[prepared.dev.targets == 1].all()  # "yes" is rare
 
 
 @pytest.mark.parametrize("value", [-0.1, 1.1, "much"])

@@ -3,9 +3,12 @@
 import re
 from types import SimpleNamespace
 
+import numpy as np
+import pytest
+
 from infocal.card import model_card
 from infocal.config import load_settings
-from infocal.evaluation.calibration import Temperatures
+from infocal.evaluation.calibration import HIGHEST, LOWEST, Temperatures, fit_temperature
 from infocal.tasks import Classification, Joint, Regression
 
 
@@ -45,6 +48,14 @@ def test_the_card_says_what_the_probabilities_of_this_model_are_worth():
     assert "not calibrated" not in fitted
     assert "temperature of 1.4 (2.25 for the full text), fitted on 1,200 held-out rows" in fitted
     assert "robabilit" not in card([])
+
+
+@pytest.mark.parametrize("end", [LOWEST, HIGHEST])
+def test_the_card_does_not_call_probabilities_calibrated_that_no_temperature_suits(end):
+    logits = np.tile([[9.0, 0.0]] if end == HIGHEST else [[1e-3, 0.0]], (60, 1))
+    fitted = fit_temperature(logits, np.arange(60) % 2 if end == HIGHEST else np.zeros(60, dtype=int))
+    said = card(["a", "b"], temperatures=Temperatures(fitted, 1.0, 60))
+    assert "not calibrated: no temperature suits the held-out rows" in said
 
 
 def test_the_card_says_that_rare_classes_were_strengthened():

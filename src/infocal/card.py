@@ -91,8 +91,8 @@ def _probabilities(model: Rationalizer | JointRationalizer) -> Iterator[str]:
         yield (f"`{_code(name)}`: " if name else "") + _calibrated(part.temperatures)
     if classifying and (balance := model.settings.loss.balance):
         yield (
-            f"Rare classes were strengthened (loss.balance {balance:g}), so probabilities follow the classes' "
-            "frequencies less than they would."
+            f"Rows of rare classes counted more in training (loss.balance {balance:g}), so probabilities follow "
+            "the classes' frequencies less than they would."
         )
 
 
@@ -101,6 +101,11 @@ def _calibrated(temperatures: Temperatures) -> str:
         return (
             "Probabilities are not calibrated: no temperature was fitted, which takes at least "
             f"{LEAST_ROWS} held-out rows and the setting model.temperature_scaling."
+        )
+    if temperatures.at_limit:
+        return (
+            "Probabilities are not calibrated: no temperature suits the held-out rows, as where answers are no "
+            "better than chance."
         )
     return (
         f"Probabilities are calibrated by one number, a temperature of {temperatures.predictor:.3g} "

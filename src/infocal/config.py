@@ -109,7 +109,10 @@ def _assign(values: dict[str, Any], name: str, value: Any) -> None:
     for depth, group in enumerate(groups):
         inner = place.get(group)
         if not isinstance(inner, dict):
-            raise SettingsError(unknown_setting(".".join(groups[: depth + 1]), group, place))
+            whole = ".".join(groups[: depth + 1])
+            if group in place:
+                raise SettingsError(f"{whole} is a setting, not a group of settings; give all of it: {whole}=...")
+            raise SettingsError(unknown_setting(whole, group, place))
         place = inner
     if last not in place:
         raise SettingsError(unknown_setting(name, last, place))

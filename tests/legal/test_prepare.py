@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
@@ -199,6 +200,16 @@ def test_what_other_rules_made_is_not_the_same(files, tmp_path, monkeypatch):
         prepare_cases(request(files, tmp_path / "out"))
 
 
+def test_a_plan_of_which_nothing_is_done_gives_way(files, tmp_path, write, cases):
+    bad = tmp_path / "train.json"
+    bad.write_bytes(b"{broken\n")
+    asked = request(files, tmp_path / "out")
+    with pytest.raises(DataError, match="line 1"):
+        prepare_cases(replace(asked, parts={**asked.parts, "train": [bad]}))
+    assert [item.name for item in (tmp_path / "out" / "work").iterdir()] == ["plan.json"]
+    assert prepare_cases(asked) == prepare_cases(request(files, tmp_path / "other"))
+
+
 def test_a_folder_of_the_users_own_is_left_alone(files, tmp_path):
     (tmp_path / "mine.txt").touch()
     with pytest.raises(SettingsError, match="did not write"):
@@ -374,20 +385,22 @@ from infocal.legal import prepare
 prepare.BLOCK_LINES = 40
 from infocal.cli import main
 if __name__ == "__main__":
-    words = ["--data", sys.argv[1], "--out", sys.argv[2], "--processes", "1", "--least-cases", "10"]
+    words = ["--data", sys.argv[1], "--out", sys.argv[2], "--processes", sys.argv[3], "--least-cases", "10"]
     main(["prepare", "cail", *words])
 """
 
 
 @pytest.mark.slow
-def test_kill_minus_nine_then_the_same_command_gives_the_same_folder(tmp_path, cases, write):
+@pytest.mark.parametrize("processes", [1, 2])
+def test_kill_minus_nine_then_the_same_command_gives_the_same_folder(processes, tmp_path, cases, write):
     data = tmp_path / "data"
     data.mkdir()
     write(data / "train.json", cases(4000))
     write(data / "dev.json", cases(40, seed=1))
 
     def start(out):
-        return subprocess.Popen([sys.executable, "-c", SCRIPT, str(data), str(out)], stdout=subprocess.DEVNULL)
+        words = [str(data), str(out), str(processes)]
+        return subprocess.Popen([sys.executable, "-c", SCRIPT, *words], stdout=subprocess.DEVNULL)
 
     process = start(tmp_path / "killed")
     work = tmp_path / "killed" / "work"
@@ -411,6 +424,24 @@ def test_a_process_that_is_killed_is_said_with_what_to_do(files, tmp_path):
         ),
     ):
         list(processes.map(os._exit, [(9,)]))
+
+
+PARENT = """
+import os, signal, sys
+from infocal.legal.processes import Processes
+if __name__ == "__main__":
+    processes = Processes(2)
+    print(*set(processes.map(os.getpid, [()] * 20)), flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_processes_end_with_the_one_that_started_them(tmp_path):
+    (tmp_path / "parent.py").write_text(PARENT)
+    command = [sys.executable, str(tmp_path / "parent.py")]
+    done = subprocess.run(command, capture_output=True, timeout=60)  # its output ends when the last of them does
+    assert done.returncode == -signal.SIGKILL
+    assert done.stdout.split()
 
 
 def test_an_interrupt_leaves_other_processes_to_the_first():

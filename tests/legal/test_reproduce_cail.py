@@ -65,6 +65,7 @@ def out(command, tmp_path_factory):
     assert "charge" in result.stdout
     assert "second instance" in result.stdout
     assert "given the texts of 0 of the 3 law articles" in " ".join(result.stderr.split())
+    shutil.copy(folder / "cases.html", folder.parent)  # tests that ask for no page remove it
     return folder
 
 
@@ -131,7 +132,7 @@ def test_a_run_that_fails_leaves_the_others(command, tmp_path, monkeypatch):
 
 
 def test_the_page_of_cases_shows_facts_with_marks_for_each_task(out):
-    page = (out / "cases.html").read_text()
+    page = (out.parent / "cases.html").read_text()
     assert page.count("<section") == 2
     assert page.count("<mark") >= 4
     assert page.count('lang="zh"') == 2 + page.count('class="infocal-text"')
@@ -199,6 +200,7 @@ def test_a_line_that_cannot_be_read_is_left_out_and_told(command, data, tmp_path
     assert "was prepared from other files or with other settings" in " ".join(result.stderr.split())
     page = (tmp_path / "o" / "table.md").read_text()
     assert "| not readable | 1 | 0 | 0 |" in page
+    assert "- Left out: " in page and "train.json, line 91" in page
     assert "law articles (--articles)" not in page  # FLA was not asked for
 
 
@@ -270,8 +272,10 @@ def test_rows_that_read_all_words_stay_when_another_share_is_asked_for(out, comm
 
 def test_article_texts_are_read(command, data, tmp_path):
     (tmp_path / "law.jsonl").write_text(json.dumps({"article": "264", "text": "盗窃公私财物"}) + "\n{}\n")
-    result = run(*command, "--out", tmp_path / "o", "--methods", "fla", "--articles", tmp_path / "law.jsonl")
+    words = [*command, "--out", tmp_path / "o", "--methods", "topjudge,fla", "--articles", tmp_path / "law.jsonl"]
+    result = run(*words)
     assert result.exit_code == 3
+    assert not (tmp_path / "o" / "runs").exists()  # said before another row is trained
     assert "law.jsonl" in result.stderr
     assert "line 2" in result.stderr or ":2" in result.stderr
 
@@ -338,6 +342,7 @@ def test_the_user_says_which_data_it_is(out, command):
     assert run(*words, "--official", "big").exit_code == 0
     assert "| the paper's data | CAIL-big, by --official |" in (out / "table.md").read_text()
     assert "TOPJUDGE, as published" in (out / "table.md").read_text()
+    assert not (out / "cases.html").exists()  # one of other runs would not belong to the table
     assert run(*words).exit_code == 0
     page = (out / "table.md").read_text()
     assert "| the paper's data | no, by its size" in page
@@ -367,10 +372,13 @@ def test_articles_of_other_names_are_not_passed_over(command, tmp_path):
         (("--vectors", "nope.txt"), "nope.txt: there is no such file", 3),
         (("--set", "text.max_tokens=50"), "text.max_tokens is 50, but the texts are encoded already", 2),
         (("--set", "mpbfn.filters=3"), "add mpbfn to --methods", 2),
+        (("--set", 'topjudge.parents={"term":["law"]}'), "topjudge.parents names the task 'law'", 2),
+        (("--set", 'topjudge.parents={"article":["term"]}'), "topjudge.parents leads in a circle", 2),
+        (("--set", "topjudge.parents.term=[charge]"), "give all of it: topjudge.parents=...", 2),
     ],
 )
 def test_options_are_checked_before_the_cases_are_prepared(command, tmp_path, wrong, said, code):
-    result = run(*command, "--out", tmp_path / "o", "--methods", "infocal,fla", *wrong)
+    result = run(*command, "--out", tmp_path / "o", "--methods", "infocal,fla,topjudge", *wrong)
     assert result.exit_code == code
     assert said in " ".join(result.stderr.split())
     assert not (tmp_path / "o").exists()

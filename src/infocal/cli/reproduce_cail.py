@@ -42,6 +42,7 @@ ROWS = (
 )
 """Those of ``infocal.reproduce.judgement_rows``, named again for the same reason."""
 USUAL = ("full-text", "bernoulli", "hardkuma", "infocal", "fla", "topjudge", "mpbfn", "infocal-joint")
+CASES = "cases.html"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,6 +150,9 @@ def cail(**options: Any) -> None:
     check_plan(plan)  # before the cases are prepared, which takes long
     parts = _parts(request.data, voice)
     manifest = _prepare(request, parts, voice)
+    left_out = [f"Left out: {example}" for example in manifest["not readable"]]
+    for note in left_out:
+        voice.tell(note)
     plan = replace(plan, official=_official(request.official, manifest["summary"])[0] or plan.official)
     schedule = plan.schedule_note(int(manifest["summary"]["train"]["tokens"]))
     if schedule:
@@ -164,8 +168,7 @@ def cail(**options: Any) -> None:
     for note in outcome.notes:
         voice.tell(note)
     facts = _facts(request, plan, outcome, manifest, parts)
-    if schedule:
-        outcome = replace(outcome, notes=[*outcome.notes, schedule])
+    outcome = replace(outcome, notes=[*outcome.notes, *left_out, *([schedule] if schedule else ())])
     _deliver(request, plan, outcome, manifest, facts, voice)
 
 
@@ -274,8 +277,10 @@ def _deliver(
         ),
         "table.csv": csv_table(results, plan.tasks, official),
         "table.tex": latex_table(results, plan.tasks, official),
-        **({"cases.html": cases_page(facts, title=title)} if facts else {}),
+        **({CASES: cases_page(facts, title=title)} if facts else {}),
     }
+    if not facts:
+        (request.out / CASES).unlink(missing_ok=True)  # it would be of other runs than the table
     for name, content in texts.items():
         write_text(request.out / name, content)
     voice.result.print(Table("Cases read, left out, and kept", ("", *summary), filter_rows(summary)))

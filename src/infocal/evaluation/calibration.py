@@ -39,6 +39,15 @@ class Temperatures:
             if not (math.isfinite(value) and value > 0):
                 raise ValueError(f"a temperature is {value!r}; allowed: a positive number")
 
+    @property
+    def at_limit(self) -> bool:
+        """Whether no temperature suited the rows, so that one of them is an end of what is allowed."""
+        return any(
+            math.isclose(value, limit, rel_tol=1e-6)
+            for value in (self.predictor, self.full_text)
+            for limit in (LOWEST, HIGHEST)
+        )
+
 
 def expected_calibration_error(probabilities: ArrayLike, targets: ArrayLike, *, bins: int = 15) -> float:
     """The mean distance between how sure the answers are and how often they are right (Guo et al. 2017).

@@ -104,11 +104,7 @@ def build_articles(
 
     from infocal.nn.retrieval import Articles
 
-    if texts and not any(name in texts for name in names):
-        found = f"the articles are called {shown_list(list(texts))}, and none of the cases' articles is"
-        raise DataError(
-            found, allowed=f"names as in the cases: {shown_list(list(names))}", source="the law articles"
-        )
+    check_names(texts, names)
     builder = CorpusBuilder(segmenter, max_tokens=article_tokens, source="the law articles")
     for name in names:
         text = texts.get(name) or _in_words(name, chinese=segmenter.name in ("chinese", "characters"))
@@ -124,6 +120,15 @@ def build_articles(
     )
     ids, offsets = (torch.from_numpy(np.asarray(part, dtype=np.int64)) for part in (law.ids, law.offsets))
     return Articles(ids, offsets, tuple(vocabulary.sentence_ends()), retriever)
+
+
+def check_names(texts: Mapping[str, str], names: Sequence[str]) -> None:
+    """Raise DataError if there are texts, and no article of the cases has one."""
+    if texts and not any(name in texts for name in names):
+        found = f"the articles are called {shown_list(list(texts))}, and none of the cases' articles is"
+        raise DataError(
+            found, allowed=f"names as in the cases: {shown_list(list(names))}", source="the law articles"
+        )
 
 
 def _in_words(name: str, *, chinese: bool) -> str:

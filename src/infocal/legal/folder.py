@@ -114,7 +114,8 @@ def start(request: Request, plan: Mapping[str, Any]) -> Path:
     """The folder for first shards, with those of an earlier call of the same plan."""
     out, work = request.out, request.out / WORK
     _check_ours(out)
-    serves = _serves_begun(_known_plan(request), plan) if work.is_dir() and any(work.iterdir()) else True
+    left = {item.name for item in work.iterdir()} if work.is_dir() else set[str]()
+    serves = not left or _serves_begun(_known_plan(request), plan) or left == {PLAN}  # a plan alone is no work
     if not request.overwrite and (not serves or (out / MANIFEST).is_file()):
         raise SettingsError(
             f"{out} holds another preparation (other files or settings); use --overwrite to replace it, or name "

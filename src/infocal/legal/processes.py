@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from typing import Any, TypeVar
 
 from infocal.errors import InfocalError
@@ -27,8 +29,7 @@ class Processes:
             self._pool = ProcessPoolExecutor(
                 count,
                 mp_context=get_context("spawn"),
-                initializer=signal.signal,  # an interrupt is this process's affair
-                initargs=(signal.SIGINT, signal.SIG_IGN),
+                initializer=_begin,
             )
 
     def __enter__(self) -> Processes:
@@ -60,3 +61,17 @@ class Processes:
                 f"one of {self._count} processes was ended from outside, perhaps because memory ran out; the same "
                 "command goes on where this one stopped, and fewer --processes need less memory"
             ) from None
+
+
+def _begin() -> None:
+    """What a process does first: leave interrupts to the one that started it, and end when that one is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """A parent that was killed cannot say that there is no more work; its processes would wait for ever."""
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)

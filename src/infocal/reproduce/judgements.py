@@ -20,8 +20,9 @@ from infocal.errors import DataError, MissingExtraError, OtherFolderError, Setti
 from infocal.files import write_text
 from infocal.fitting import WARM_UPS, StoppedEarlyError, resolve_settings, run_identity
 from infocal.joint import JointRationalizer
-from infocal.legal.articles import build_articles, read_articles
+from infocal.legal.articles import build_articles, check_names, read_articles
 from infocal.loading import load
+from infocal.methods.judges import topology
 from infocal.reproduce.judgement_rows import ALL, ROWS, Plan, Row
 from infocal.reproduce.runs import MODEL, train_model, train_network
 from infocal.settings import Settings
@@ -115,7 +116,8 @@ def check_plan(plan: Plan) -> tuple[dict[tuple[str, str, int], Settings], dict[s
     It needs no cases, so it can come before they are prepared.
 
     Raises:
-        SettingsError: a setting cannot be used, or FLA lacks its task.
+        SettingsError: a setting cannot be used, a task's parents are none of the tasks or lead in a circle, or FLA
+            lacks its task.
         DataError: the file of articles or of vectors cannot be read.
         MissingExtraError: FLA is asked for and scikit-learn is not installed.
     """
@@ -126,6 +128,9 @@ def check_plan(plan: Plan) -> tuple[dict[tuple[str, str, int], Settings], dict[s
     settings_of = {run: plan.settings(*run) for run in plan.runs()}
     for settings in settings_of.values():
         check_text_settings(settings, segmenter="chinese", max_tokens=load_settings().text.max_tokens)
+        for name, own in (("topjudge", settings.topjudge), ("mpbfn", settings.mpbfn)):
+            if own is not None:
+                topology(plan.tasks, own.parents, setting=f"{name}.parents")
         if settings.fla is None:
             continue
         if settings.fla.article_task not in plan.tasks:
@@ -157,6 +162,7 @@ def reproduce_cail(
         say: called with a line for each step.
 
     Raises:
+        DataError: there are no test cases, or none of their articles is among those of the file of articles.
         TrainingError: no run could be trained; where only some could not, the notes say which.
     """
     folder = EncodedFolder.open(cases)
@@ -193,11 +199,16 @@ def reproduce_cail(
 
 
 def _law_note(folder: EncodedFolder, law: Mapping[str, str], runs: Iterable[Settings]) -> str | None:
-    """What FLA was told of the law; None if of all articles, or if there is no FLA and no law."""
+    """What FLA was told of the law; None if of all articles, or if there is no FLA and no law.
+
+    Raises:
+        DataError: there are texts, but of none of the cases' articles.
+    """
     task = next((settings.fla.article_task for settings in runs if settings.fla is not None), None)
     if task is None:
         return UNREAD_LAW if law else None
     names = folder.classes(task)
+    check_names(law, names)
     known = sum(bool(law.get(name)) for name in names)
     return None if known == len(names) else NO_LAW.format(known=known, all=len(names))
 

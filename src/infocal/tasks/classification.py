@@ -75,15 +75,13 @@ class Classification(Task):
     def loss(self, logits: Tensor, targets: Tensor, *, balance: float = 0.0, plain: bool = False) -> Tensor:
         """Cross-entropy divided by that of a uniform guess, or as it is.
 
-        With ``balance`` it sees the logits plus so many times the logarithms of the priors: what the frequencies
-        alone explain is then not learned, and the logits that inference reads do not drown rare classes (logit
-        adjustment, Menon et al. 2021).
+        With ``balance`` a row counts as its class's frequency to the power of ``-balance``, 1 on average over the
+        training rows: at 0.5 by the root, at 1 all classes count the same however many rows they have.
         """
         from infocal.losses.prediction import cross_entropy
 
-        if balance:
-            logits = logits + logits.new_tensor(self._shift(balance))
-        return cross_entropy(logits, targets) / (1.0 if plain else self.unit)
+        losses = cross_entropy(logits, targets) / (1.0 if plain else self.unit)
+        return losses * logits.new_tensor(self._weights(balance))[targets] if balance else losses
 
     def held_out_losses(self, logits: Array, targets: Array, *, balance: float = 0.0) -> Array:
         """The loss at the temperature that suits these logits best.
@@ -91,14 +89,12 @@ class Classification(Task):
         A network goes on learning which class it is long after its probabilities have become too sure of
         themselves; the plain loss would stop it there.
 
-        With ``balance`` the priors are added as in training: held-out rows have the classes' frequencies, so that
-        bare logits, which leave those out, would seem to get worse the better they balance. The temperature does
-        not act on the priors, which were counted, not learned.
+        With ``balance`` rows count as in training, so that rounds are compared by what is trained for.
         """
         chosen = (np.arange(len(targets)), targets)
-        shift = self._shift(balance) if balance else 0.0
-        scaled = (logits.astype(np.float64) * temperature + shift for temperature in INVERSE_TEMPERATURES)
-        losses = [np.logaddexp.reduce(values, axis=1) - values[chosen] for values in scaled]
+        weights = self._weights(balance)[targets] if balance else 1.0
+        scaled = (logits.astype(np.float64) * temperature for temperature in INVERSE_TEMPERATURES)
+        losses = [weights * (np.logaddexp.reduce(values, axis=1) - values[chosen]) for values in scaled]
         best: Array = min(losses, key=lambda values: float(values.mean()))
         return best / self.unit
 
@@ -143,8 +139,9 @@ class Classification(Task):
         record: dict[str, Any] = {"kind": self.kind, "classes": list(self.classes)}
         return record if self.priors is None else record | {"priors": list(self.priors)}
 
-    def _shift(self, balance: float) -> Array:
-        """(c,): what is added to logits while training."""
+    def _weights(self, balance: float) -> Array:
+        """(c,): what a row of each class counts."""
         if self.priors is None:
             raise ValueError("loss.balance needs the classes' priors; Task.with_priors counts them")
-        return np.asarray(balance * np.log(self.priors))
+        priors = np.asarray(self.priors)
+        return np.asarray(priors**-balance / (priors ** (1 - balance)).sum())

@@ -99,15 +99,14 @@ class Job:
 
 
 def jobs(seeds: int) -> list[Job]:
-    """Every run: the rows of the table seed by seed; what balancing does, and the ablations, the charge first."""
+    """Every run: the rows of the table seed by seed, many charges, the ablations, the table's classes balanced."""
     return sorted(_seed_by_seed(seeds), key=_stage)
 
 
 def _stage(job: Job) -> int:
-    if job.variant == "plain" and job.row not in ABLATIONS:
-        return 0
-    stage = 1 if job.variant != "plain" else 2
-    return stage if job.task == "charge" else stage + 2
+    if job.variant == "plain":
+        return 2 if job.row in ABLATIONS else 0
+    return 3 if job.variant == "balanced" else 1
 
 
 def _seed_by_seed(seeds: int) -> Iterator[Job]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from infocal.data.cail import TASKS
@@ -130,15 +131,25 @@ def balance(
     classes: Mapping[str, int],
     tasks: Sequence[str] = TASKS,
 ) -> str:
-    """Macro F1, macro recall and accuracy without the option and with it, on the seeds that have both."""
+    """Macro F1, macro recall and accuracy without the option and with it, on the seeds that have both.
+
+    Of the predictor, which reads the chosen words, and of its guider, which reads all.
+    """
     names = {"macro_f1": "macro F1", "macro_recall": "macro recall", "accuracy": "accuracy"}
+    readers = {"chosen words": lambda run: run, "all words": lambda run: run.get("full_text", {})}
     rows = []
     for task in tasks:
-        cells, seeds = [], set[int]()
-        for name in names:
-            both = [figures(runs, "infocal", task, lambda run, n=name: run[n]) for runs in (plain, balanced)]
-            seeds = both[0].keys() & both[1].keys()
-            two = [mean({seed: side[seed] for seed in seeds}) for side in both]
-            cells.append("not run" if None in two else f"{two[0]:.3f} -> {two[1]:.3f}")
-        rows.append([task, str(classes[task]), *cells, str(len(seeds))])
-    return markdown_table(["InfoCal", "classes", *names.values(), "seeds"], rows)
+        for reader, part in readers.items():
+            cells, seeds = [], set[int]()
+            for name in names:
+                pick = partial(_of_reader, part, name)
+                both = [figures(runs, "infocal", task, pick) for runs in (plain, balanced)]
+                seeds = both[0].keys() & both[1].keys()
+                two = [mean({seed: side[seed] for seed in seeds}) for side in both]
+                cells.append("not run" if None in two else f"{two[0]:.3f} -> {two[1]:.3f}")
+            rows.append([task, str(classes[task]), reader, *cells, str(len(seeds))])
+    return markdown_table(["InfoCal", "classes", "reads", *names.values(), "seeds"], rows)
+
+
+def _of_reader(part: Callable[[Mapping[str, Any]], Mapping[str, Any]], name: str, run: Mapping[str, Any]) -> Any:
+    return part(run).get(name)

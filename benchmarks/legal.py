@@ -1,13 +1,14 @@
 """Court cases: every row of `infocal reproduce cail` on the cases at hand, three seeds, two runs at a time.
 
     python benchmarks/legal.py run --data ../shared/data/cail --out DIR
+    python benchmarks/legal.py rare --out DIR
     python benchmarks/legal.py report
 
 `run` does what `infocal reproduce cail --least-cases 30 --seeds 3` does, in several processes, the same with
-`--set loss.balance=0.5`, also with the many charges that `--least-cases 3` leaves, and last the ablations. What a
+`--set loss.balance=0.5`, also with the many charges that `--least-cases 3` leaves, and the ablations. What a
 run found is kept in `benchmarks/legal`, so that a later `run` goes on from there; DIR holds the prepared cases and
-the models. `report` writes docs/results-legal.md of what is kept; remarks-legal.md is put in front. Nothing is
-chosen on test cases.
+the models, of which `rare` counts how often rare charges are found. `report` writes docs/results-legal.md of what
+is kept; remarks-legal.md is put in front. Nothing is chosen on test cases.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from legal_rare import recalls
 from legal_report import write_page
 from machine import machine
 
@@ -34,9 +36,12 @@ from infocal.files import write_text
 from infocal.legal.prepare import Request, prepare_cases
 from infocal.reproduce.judgement_rows import ALL, DEFAULT_ROWS, ROWS, Plan
 from infocal.reproduce.judgements import RESULT, TRAINED, reproduce_cail, run_folder
+from infocal.reproduce.runs import MODEL
+from infocal.storage import WEIGHTS
 
 SEEDS = 3
 KEPT = Path(__file__).parent / "legal"
+RARE = "rare.json"
 PAGE = Path(__file__).parents[1] / "docs" / "results-legal.md"
 ABLATIONS = ("infocal-full", "infocal-no-guider", "infocal-no-lm", "infocal-paper")
 """What the paper's table has; the row without L_g alone is measured in docs/results.md."""
@@ -186,13 +191,24 @@ def do(job: Job, out: Path) -> dict[str, Any]:
     return dict(parts[RESULT])
 
 
+def rare(out: Path) -> None:
+    """Count how often rare charges are found, by all models of many charges that lie in the folder."""
+    found: dict[str, list[dict[str, Any]]] = {"plain": [], "balanced": []}
+    for side, variant in zip(found.values(), ("many", "many-balanced"), strict=True):
+        for job in jobs(SEEDS):
+            if job.variant == variant and (job.folder(out) / MODEL / WEIGHTS).exists():
+                side.append(recalls(job.folder(out) / MODEL, job.cases(out)))
+    write_text(KEPT / RARE, json.dumps(found, indent=1) + "\n")
+
+
 def report() -> None:
     """Write the page of everything that is kept."""
     found = [(job, json.loads(job.kept.read_text(encoding="utf-8"))) for job in jobs(10) if job.kept.exists()]
     cases = json.loads((KEPT / "cases.json").read_text(encoding="utf-8"))
     remarks = Path(__file__).with_name("remarks-legal.md").read_text(encoding="utf-8")
     records = [(job.variant, job.row, job.seed, record) for job, record in found]
-    write_text(PAGE, write_page(records, cases, remarks, planned=len(jobs(SEEDS))))
+    rare = json.loads((KEPT / RARE).read_text(encoding="utf-8")) if (KEPT / RARE).exists() else None
+    write_text(PAGE, write_page(records, cases, remarks, planned=len(jobs(SEEDS)), rare=rare))
 
 
 def main() -> None:
@@ -205,10 +221,14 @@ def main() -> None:
     sub.add_argument("--seeds", type=int, default=SEEDS)
     sub.add_argument("--processes", type=int, default=2)
     sub.add_argument("--rows", nargs="+", default=[], choices=list(ROWS), help="some rows only")
+    sub = verbs.add_parser("rare", help="count how often rare charges are found")
+    sub.add_argument("--out", required=True, help="the folder of run")
     verbs.add_parser("report", help="write docs/results-legal.md")
     arguments = parser.parse_args()
     if arguments.verb == "run":
         run(arguments)
+    elif arguments.verb == "rare":
+        rare(Path(arguments.out))
     else:
         report()
 

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from legal_rare import table
+
 from infocal.data.cail import TASKS
 from infocal.markup import markdown_table
 from infocal.reproduce.judgement_rows import ROWS
@@ -20,8 +22,15 @@ BOTH = ("article", "charge")
 PRICE, LEAD = 0.02, 0.03
 
 
-def write_page(records: Sequence[Record], cases: Mapping[str, Any], remarks: str, *, planned: int) -> str:
-    """The page as Markdown; ``planned`` is how many runs there are to do in all."""
+def write_page(
+    records: Sequence[Record],
+    cases: Mapping[str, Any],
+    remarks: str,
+    *,
+    planned: int,
+    rare: Mapping[str, Any] | None = None,
+) -> str:
+    """The page as Markdown; ``planned`` is how many runs there are to do in all, ``rare`` of legal_rare.py."""
     results = results_of(records, "plain")
     facts = cases["plain"]
     data = {f"{part} cases": int(counts["cases"]) for part, counts in facts["summary"].items()}
@@ -50,6 +59,14 @@ def write_page(records: Sequence[Record], cases: Mapping[str, Any], remarks: str
         "The same with classes of three cases or more in training and validation, most of which are rare:",
         balance(
             results_of(records, "many"), results_of(records, "many-balanced"), cases["many"]["labels"], ("charge",)
+        ),
+        *(
+            (
+                "Of these charges, the share of cases that is found, by how many training cases a charge has:",
+                table(rare),
+            )
+            if rare
+            else ()
         ),
     ]
     return "\n\n".join(parts) + "\n"

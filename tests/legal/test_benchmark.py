@@ -2,11 +2,13 @@
 
 import argparse
 import importlib
+import json
 import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -34,7 +36,7 @@ def legal(here_and_now, monkeypatch, tiny_changes, tmp_path):
     }
     monkeypatch.setattr(module, "VARIANTS", variants)
     yield module
-    for name in ("legal", "legal_report"):
+    for name in ("legal", "legal_report", "legal_rare"):
         sys.modules.pop(name, None)
 
 
@@ -67,6 +69,23 @@ def test_runs_are_kept_and_gone_on_from(legal, arguments, tmp_path, monkeypatch,
     assert "| InfoCal, all tasks in one | term | 0." in page
     assert page.count(" -> 0.") == 24  # three figures of both readers of three tasks, and of the charge among many
     assert "| charge | 3 | chosen words | 0." in page
+
+
+def test_how_often_rare_charges_are_found(legal, arguments):
+    arguments.rows = ["infocal"]
+    legal.run(arguments)
+    legal.rare(arguments.out)
+    found = json.loads((legal.KEPT / legal.RARE).read_text())
+    assert {name: len(runs) for name, runs in found.items()} == {"plain": 1, "balanced": 1}
+    legal.report()
+    page = legal.PAGE.read_text(encoding="utf-8")
+    assert "| held out | chosen words |" in page and "| test | all words |" in page
+
+
+def test_found_is_counted_by_the_size_of_the_class(legal):
+    rare = sys.modules["legal_rare"]
+    targets, sizes = np.array([0, 0, 1, 1, 2]), np.array([3, 5, 30])
+    assert rare.by_size(np.array([0, 1, 1, 1, 0]), targets, sizes) == {"up to 5": 0.75, "6 to 30": 0.0}
 
 
 def test_a_run_of_another_recipe_is_done_again_and_a_failed_one_does_not_stop_the_others(

@@ -54,11 +54,10 @@ def write_page(
         verdicts(results),
         rest.strip(),
         "## Rare classes: `--set loss.balance=0.5`",
-        "Mean over the seeds, without the option and with it, as often as both were run.",
-        balance(results, results_of(records, "balanced"), cases["plain"]["labels"]),
-        "The same with classes of three cases or more in training and validation, most of which are rare:",
+        "Charges of three cases or more in training and validation, most of which are rare. Mean over the seeds, "
+        "without the option and with it, as often as both were run.",
         balance(
-            results_of(records, "many"), results_of(records, "many-balanced"), cases["many"]["labels"], ("charge",)
+            results_of(records, "many"), results_of(records, "many-balanced"), cases["many"]["labels"]["charge"]
         ),
         *(
             (
@@ -142,12 +141,7 @@ def _compared(
     return [task, what, f"{one:.3f} against {two:.3f}, {100 * (one - two):+.1f}, {count}", so]
 
 
-def balance(
-    plain: Sequence[Result],
-    balanced: Sequence[Result],
-    classes: Mapping[str, int],
-    tasks: Sequence[str] = TASKS,
-) -> str:
+def balance(plain: Sequence[Result], balanced: Sequence[Result], classes: int, task: str = "charge") -> str:
     """Macro F1, macro recall and accuracy without the option and with it, on the seeds that have both.
 
     Of the predictor, which reads the chosen words, and of its guider, which reads all.
@@ -155,16 +149,15 @@ def balance(
     names = {"macro_f1": "macro F1", "macro_recall": "macro recall", "accuracy": "accuracy"}
     readers = {"chosen words": lambda run: run, "all words": lambda run: run.get("full_text", {})}
     rows = []
-    for task in tasks:
-        for reader, part in readers.items():
-            cells, seeds = [], set[int]()
-            for name in names:
-                pick = partial(_of_reader, part, name)
-                both = [figures(runs, "infocal", task, pick) for runs in (plain, balanced)]
-                seeds = both[0].keys() & both[1].keys()
-                two = [mean({seed: side[seed] for seed in seeds}) for side in both]
-                cells.append("not run" if None in two else f"{two[0]:.3f} -> {two[1]:.3f}")
-            rows.append([task, str(classes[task]), reader, *cells, str(len(seeds))])
+    for reader, part in readers.items():
+        cells, seeds = [], set[int]()
+        for name in names:
+            pick = partial(_of_reader, part, name)
+            both = [figures(runs, "infocal", task, pick) for runs in (plain, balanced)]
+            seeds = both[0].keys() & both[1].keys()
+            two = [mean({seed: side[seed] for seed in seeds}) for side in both]
+            cells.append("not run" if None in two else f"{two[0]:.3f} -> {two[1]:.3f}")
+        rows.append([task, str(classes), reader, *cells, str(len(seeds))])
     return markdown_table(["InfoCal", "classes", "reads", *names.values(), "seeds"], rows)
 
 

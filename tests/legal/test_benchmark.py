@@ -30,7 +30,6 @@ def legal(here_and_now, monkeypatch, tiny_changes, tmp_path):
     many = replace(balanced, tasks=("charge",), least_cases=3)
     variants = {
         "plain": usual,
-        "balanced": balanced,
         "many": replace(many, changes=tiny_changes),
         "many-balanced": many,
     }
@@ -52,7 +51,7 @@ def test_runs_are_kept_and_gone_on_from(legal, arguments, tmp_path, monkeypatch,
     legal.run(arguments)
     assert "plain infocal charge 0: charge 0." in capsys.readouterr().out
     kept = {path.name: path.read_bytes() for path in (tmp_path / "kept").iterdir()}
-    assert len(kept) == 10  # three tasks, all in one, three balanced, two of many, and what the cases are
+    assert len(kept) == 7  # three tasks, all in one, two of many, and what the cases are
     assert not any(str(tmp_path).encode() in content for content in kept.values())
     shutil.rmtree(arguments.out)
     from infocal.reproduce import judgements
@@ -67,7 +66,7 @@ def test_runs_are_kept_and_gone_on_from(legal, arguments, tmp_path, monkeypatch,
     assert "## Cases read, left out, and kept" in page
     assert f"torch {torch.__version__}" in page
     assert "| InfoCal, all tasks in one | term | 0." in page
-    assert page.count(" -> 0.") == 24  # three figures of both readers of three tasks, and of the charge among many
+    assert page.count(" -> 0.") == 6  # three figures of both readers of many charges
     assert "| charge | 3 | chosen words | 0." in page
 
 
@@ -125,7 +124,7 @@ def test_a_page_of_unfinished_runs(legal, arguments):
     legal.report()
     page = legal.PAGE.read_text(encoding="utf-8")
     assert "| article | within 2 points of its own guider | - | not run |" in page
-    assert "7 of the 27 runs of the plan are done so far" in page
+    assert "4 of the 18 runs of the plan are done so far" in page
 
 
 def test_verdicts_count_points(legal):
@@ -156,12 +155,12 @@ def test_every_run_of_the_table_is_planned():
     assert len(planned) == len(set(planned))
     assert "plain-topjudge-all-seed2.json" in planned
     assert "plain-hardkuma-term-seed0.json" in planned
-    assert "balanced-infocal-charge-seed1.json" in planned
+    assert "plain-infocal-full-term-seed0.json" in planned
+    assert "plain-infocal-full-term-seed1.json" not in planned  # ablations have one seed
     assert "many-balanced-infocal-charge-seed2.json" in planned
     order = [
         "plain-infocal-term-seed2.json",
         "many-balanced-infocal-charge-seed2.json",
         "plain-infocal-full-article-seed0.json",
-        "balanced-infocal-article-seed0.json",
     ]
     assert sorted(order, key=planned.index) == order  # what a reader of the table misses most is run first

@@ -4,8 +4,8 @@
     python benchmarks/legal.py rare --out DIR
     python benchmarks/legal.py report
 
-`run` does what `infocal reproduce cail --least-cases 30 --seeds 3` does, in several processes, its ablations with
-one seed, and many charges (`--least-cases 3`) without `--set loss.balance=0.5` and with it. What a run found is
+`run` does what `infocal reproduce cail --least-cases 30 --seeds 3` does, in several processes, then many charges
+(`--least-cases 3`) without `--set loss.balance=0.5` and with it, and last the ablations. What a run found is
 kept in `benchmarks/legal`, so that a later `run` goes on from there; DIR holds the prepared cases and the models,
 of which `rare` counts how often rare charges are found. `report` writes docs/results-legal.md of what is kept;
 remarks-legal.md is put in front. Nothing is chosen on test cases.
@@ -44,7 +44,7 @@ KEPT = Path(__file__).parent / "legal"
 RARE = "rare.json"
 PAGE = Path(__file__).parents[1] / "docs" / "results-legal.md"
 ABLATIONS = ("infocal-full", "infocal-no-guider", "infocal-no-lm", "infocal-paper")
-"""What the paper's table has, one seed; docs/results.md has several, and the row without L_g alone."""
+"""What the paper's table has; the row without L_g alone is measured in docs/results.md."""
 
 
 @dataclass(frozen=True)
@@ -111,8 +111,6 @@ def _seed_by_seed(seeds: int) -> Iterator[Job]:
     for seed in range(seeds):
         for name, variant in VARIANTS.items():
             for row in variant.rows:
-                if row in ABLATIONS and seed:
-                    continue
                 for task in (ALL,) if ROWS[row].joint else variant.tasks:
                     yield Job(name, row, task, seed)
 

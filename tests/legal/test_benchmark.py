@@ -156,7 +156,7 @@ def test_every_run_of_the_table_is_planned():
     assert "plain-topjudge-all-seed2.json" in planned
     assert "plain-hardkuma-term-seed0.json" in planned
     assert "plain-infocal-full-term-seed0.json" in planned
-    assert "plain-infocal-full-term-seed1.json" not in planned  # ablations have one seed
+    assert "plain-infocal-paper-article-seed2.json" in planned
     assert "many-balanced-infocal-charge-seed2.json" in planned
     order = [
         "plain-infocal-term-seed2.json",

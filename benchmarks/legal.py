@@ -5,10 +5,11 @@
     python benchmarks/legal.py report
 
 `run` does what `infocal reproduce cail --least-cases 30 --seeds 3` does, in several processes, then many charges
-(`--least-cases 3`) without `--set loss.balance=0.5` and with it, and last the ablations. What a run found is
-kept in `benchmarks/legal`, so that a later `run` goes on from there; DIR holds the prepared cases and the models,
-of which `rare` counts how often rare charges are found. `report` writes docs/results-legal.md of what is kept;
-remarks-legal.md is put in front. Nothing is chosen on test cases.
+(`--least-cases 3`) without `--set loss.balance=0.5` and with it, the ablations, and last Bernoulli and HardKuma
+that choose words from the first step (`--set training.warm_up_rounds=0`). What a run found is kept in
+`benchmarks/legal`, so that a later `run` goes on from there; DIR holds the prepared cases and the models, of which
+`rare` counts how often rare charges are found. `report` writes docs/results-legal.md of what is kept, here and by
+many_classes.py; remarks-legal.md is put in front. Nothing is chosen on test cases.
 """
 
 from __future__ import annotations
@@ -26,8 +27,9 @@ from typing import Any
 
 import torch
 from legal_rare import recalls
-from legal_report import write_page
+from legal_report import BOTH, write_page
 from machine import machine
+from many_classes import read
 
 from infocal.cli.prepare import by_name
 from infocal.data.cail import TASKS
@@ -41,7 +43,7 @@ from infocal.storage import WEIGHTS
 
 SEEDS = 3
 KEPT = Path(__file__).parent / "legal"
-RARE = "rare.json"
+RARE, MADE_UP = "rare.json", "made-up.json"
 PAGE = Path(__file__).parents[1] / "docs" / "results-legal.md"
 ABLATIONS = ("infocal-full", "infocal-no-guider", "infocal-no-lm", "infocal-paper")
 """What the paper's table has; the row without L_g alone is measured in docs/results.md."""
@@ -70,7 +72,9 @@ VARIANTS = {
     "plain": Variant(rows=(*DEFAULT_ROWS, *ABLATIONS)),
     "many": MANY,
     "many-balanced": replace(MANY, changes=BALANCED),
+    "unread": Variant(rows=("bernoulli", "hardkuma"), tasks=BOTH, changes=("training.warm_up_rounds=0",)),
 }
+"""The table; many charges without the option and with it; rivals that do not read all words first."""
 
 
 @dataclass(frozen=True)
@@ -103,8 +107,14 @@ class Job:
 
 
 def jobs(seeds: int) -> list[Job]:
-    """Every run: the rows of the table seed by seed, then many charges, then the ablations."""
-    return sorted(_seed_by_seed(seeds), key=lambda job: 2 if job.row in ABLATIONS else int(job.variant != "plain"))
+    """Every run: the rows of the table, many charges, the ablations, what does not read first; seed by seed."""
+
+    def turn(job: Job) -> int:
+        if job.variant == "unread":
+            return 3
+        return 2 if job.row in ABLATIONS else int(job.variant != "plain")
+
+    return sorted(_seed_by_seed(seeds), key=turn)
 
 
 def _seed_by_seed(seeds: int) -> Iterator[Job]:
@@ -201,7 +211,8 @@ def report() -> None:
     remarks = Path(__file__).with_name("remarks-legal.md").read_text(encoding="utf-8")
     records = [(job.variant, job.row, job.seed, record) for job, record in found]
     rare = json.loads((KEPT / RARE).read_text(encoding="utf-8")) if (KEPT / RARE).exists() else None
-    write_text(PAGE, write_page(records, cases, remarks, planned=len(jobs(SEEDS)), rare=rare))
+    made_up = read(KEPT / MADE_UP)
+    write_text(PAGE, write_page(records, cases, remarks, planned=len(jobs(SEEDS)), rare=rare, made_up=made_up))
 
 
 def main() -> None:

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from legal_rare import table
+from many_classes import made_up_table
 
 from infocal.data.cail import TASKS
 from infocal.markup import markdown_table
@@ -29,14 +30,16 @@ def write_page(
     *,
     planned: int,
     rare: Mapping[str, Any] | None = None,
+    made_up: Sequence[Mapping[str, Any]] = (),
 ) -> str:
-    """The page as Markdown; ``planned`` is how many runs there are to do in all, ``rare`` of legal_rare.py."""
+    """The page as Markdown; ``planned`` is how many runs there are to do in all.
+
+    ``rare`` is of legal_rare.py, ``made_up`` of many_classes.py.
+    """
     results = results_of(records, "plain")
     facts = cases["plain"]
     data = {f"{part} cases": int(counts["cases"]) for part, counts in facts["summary"].items()}
     data |= {f"classes of {task}": count for task, count in facts["labels"].items()}
-    dates = sorted({record["date"] for *_, record in records})
-    machines = sorted({f"{record['machine']}, torch {record['torch']}" for *_, record in records})
     plain = [record for variant, *_, record in records if variant == "plain"]
     notes = dict.fromkeys(note for record in plain for note in record[RESULT].get("notes", ()))
     if any(result.row == "fla" for result in results):
@@ -46,13 +49,17 @@ def write_page(
     parts = [
         title,
         "Written by `python benchmarks/legal.py report` from runs of `python benchmarks/legal.py run` on "
-        f"{' and '.join(dates)} ({'; '.join(machines)}; one thread per run, several at a time). "
+        f"{when([record for *_, record in records])}; one thread per run, several at a time). "
         "Test figures, mean ± standard deviation over the seeds; seconds are by the clock.",
         *([unfinished(len(records), planned)] if len(records) < planned else ()),
         remarks.strip(),
         "## Against what was asked",
         verdicts(results),
         rest.strip(),
+        "## What reading first gives the rivals",
+        "Accuracy of Bernoulli and HardKuma that have read all words for a while before they choose, as above, "
+        "and of the same that choose from the first step, as in their papers (`--set training.warm_up_rounds=0`).",
+        unread(results, results_of(records, "unread")),
         "## Rare classes: `--set loss.balance=0.5`",
         "Charges of three cases or more in training and validation, most of which are rare. Mean over the seeds, "
         "without the option and with it, as often as both were run.",
@@ -67,8 +74,25 @@ def write_page(
             if rare
             else ()
         ),
+        *(
+            (
+                "Two hundred made-up classes, 600 rows of the most frequent, three of the rarest "
+                f"(`python benchmarks/many_classes.py run` on {when(made_up)}; one thread per run). Every class "
+                "has a word of its own, so that the rare ones can be known:",
+                made_up_table(made_up),
+            )
+            if made_up
+            else ()
+        ),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def when(records: Sequence[Mapping[str, Any]]) -> str:
+    """The days and, behind an open bracket, the machines of some runs."""
+    dates = sorted({record["date"] for record in records})
+    machines = sorted({f"{record['machine']}, torch {record['torch']}" for record in records})
+    return f"{' and '.join(dates)} ({'; '.join(machines)}"
 
 
 def unfinished(done: int, planned: int) -> str:
@@ -139,6 +163,26 @@ def _compared(
     so = "yes" if one - two >= least - 1e-9 else "**no**"
     count = f"{len(seeds)} seed{'s' if len(seeds) > 1 else ''}"
     return [task, what, f"{one:.3f} against {two:.3f}, {100 * (one - two):+.1f}, {count}", so]
+
+
+def unread(results: Sequence[Result], without: Sequence[Result]) -> str:
+    """Accuracy and share of the rivals with and without a warm-up on all words, on the seeds that have both."""
+    rows = []
+    for task in BOTH:
+        ours = accuracy(results, "infocal", task)
+        for rival in ("bernoulli", "hardkuma"):
+            sides = [accuracy(runs, rival, task) for runs in (results, without)]
+            seeds = sides[0].keys() & sides[1].keys() & ours.keys()
+            if not seeds:
+                rows.append([task, ROWS[rival].title, *["not run"] * 4, "0"])
+                continue
+            read, cold, own = (statistics.fmean(side[seed] for seed in seeds) for side in (*sides, ours))
+            share = mean(figures(without, rival, task, lambda run: run["selected"]))
+            lead = f"{100 * (own - cold):+.1f}"
+            shown = "-" if share is None else f"{100 * share:.1f}"
+            rows.append([task, ROWS[rival].title, f"{read:.3f}", f"{cold:.3f}", shown, lead, str(len(seeds))])
+    heads = ["task", "row", "reads first", "does not", "its %S", "InfoCal's lead over the latter", "seeds"]
+    return markdown_table(heads, rows)
 
 
 def balance(plain: Sequence[Result], balanced: Sequence[Result], classes: int, task: str = "charge") -> str:

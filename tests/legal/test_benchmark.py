@@ -16,6 +16,7 @@ pytest.importorskip("pyarrow")
 pytest.importorskip("rjieba")
 
 FOLDER = Path(__file__).parents[2] / "benchmarks"
+MODULES = ("legal", "legal_report", "legal_rare", "many_classes")
 
 
 @pytest.fixture
@@ -32,10 +33,11 @@ def legal(here_and_now, monkeypatch, tiny_changes, tmp_path):
         "plain": usual,
         "many": replace(many, changes=tiny_changes),
         "many-balanced": many,
+        "unread": replace(usual, rows=("bernoulli",), tasks=("charge",)),
     }
     monkeypatch.setattr(module, "VARIANTS", variants)
     yield module
-    for name in ("legal", "legal_report", "legal_rare"):
+    for name in MODULES:
         sys.modules.pop(name, None)
 
 
@@ -51,7 +53,7 @@ def test_runs_are_kept_and_gone_on_from(legal, arguments, tmp_path, monkeypatch,
     legal.run(arguments)
     assert "plain infocal charge 0: charge 0." in capsys.readouterr().out
     kept = {path.name: path.read_bytes() for path in (tmp_path / "kept").iterdir()}
-    assert len(kept) == 7  # three tasks, all in one, two of many, and what the cases are
+    assert len(kept) == 8  # three tasks, all in one, two of many, one that does not read first, and the cases
     assert not any(str(tmp_path).encode() in content for content in kept.values())
     shutil.rmtree(arguments.out)
     from infocal.reproduce import judgements
@@ -63,6 +65,7 @@ def test_runs_are_kept_and_gone_on_from(legal, arguments, tmp_path, monkeypatch,
     page = legal.PAGE.read_text(encoding="utf-8")
     assert "| charge | within 2 points of its own guider | 0." in page
     assert "| charge | 3 points above HardKuma | - | not run |" in page
+    assert "| charge | Bernoulli | not run | not run |" in page  # it has run without reading first only
     assert "## Cases read, left out, and kept" in page
     assert f"torch {torch.__version__}" in page
     assert "| InfoCal, all tasks in one | term | 0." in page
@@ -124,7 +127,7 @@ def test_a_page_of_unfinished_runs(legal, arguments):
     legal.report()
     page = legal.PAGE.read_text(encoding="utf-8")
     assert "| article | within 2 points of its own guider | - | not run |" in page
-    assert "4 of the 18 runs of the plan are done so far" in page
+    assert "4 of the 21 runs of the plan are done so far" in page
 
 
 def test_verdicts_count_points(legal):
@@ -143,6 +146,62 @@ def test_verdicts_count_points(legal):
     assert "| charge | all tasks in one at least level with TOPJUDGE | - | not run |" in table
 
 
+def test_what_reading_first_gives(legal):
+    page = sys.modules["legal_report"]
+
+    def runs(row, seed, accuracy):
+        return page.Result(row, seed, {"charge": {"accuracy": accuracy, "selected": 0.2}}, 1.0)
+
+    read = [
+        runs("infocal", 0, 0.92),
+        runs("infocal", 1, 0.5),
+        runs("bernoulli", 0, 0.9),
+        runs("bernoulli", 1, 0.5),
+    ]
+    table = page.unread(read, [runs("bernoulli", 0, 0.875)])
+    assert "| charge | Bernoulli | 0.900 | 0.875 | 20.0 | +4.5 | 1 |" in table
+    assert "| charge | HardKuma | not run | not run | not run | not run | 0 |" in table
+
+
+@pytest.fixture
+def many(legal, here_and_now, monkeypatch, tiny_changes, tmp_path):
+    module = sys.modules["many_classes"]
+    tiny = dict(change.split("=") for change in tiny_changes)
+    usual = module.load_settings
+    monkeypatch.setattr(module, "load_settings", lambda *, changes, **rest: usual(changes=tiny | changes, **rest))
+    monkeypatch.setattr(module, "ProcessPoolExecutor", here_and_now)
+    monkeypatch.setattr(module, "KEPT", tmp_path / "kept" / "made-up.json")
+    monkeypatch.setattr(module, "CLASSES", 6)
+    monkeypatch.setattr(module, "rows_of_classes", lambda: np.array([20, 12, 10, 8, 4, 3]))
+    monkeypatch.setattr(module, "BALANCES", (0.0, 1.0))
+    return module
+
+
+def test_made_up_classes_are_as_unequal_as_told(many):
+    rows, again = many.made_up(3), many.made_up(3)
+    assert rows == again != many.made_up(4)
+    labels = [str(row.label) for row in rows]
+    assert [labels.count(f"class {k}") for k in range(6)] == [20, 12, 10, 8, 4, 3]
+    assert all(len(row.text.split()) == many.LENGTH for row in rows)
+    told = [f"own{str(row.label).split()[1]}" in row.text.split() for row in rows]
+    assert 0.7 < np.mean(told) < 1
+
+
+def test_made_up_classes_are_run_once_and_shown(many, legal, arguments, monkeypatch, capsys):
+    many.run(1, 1)
+    kept = many.read(many.KEPT)
+    assert [record["balance"] for record in kept] == [0.0, 1.0]
+    assert set(kept[0]["readers"]["chosen words"]["found"]) == {"up to 5", "6 to 30"}
+    monkeypatch.setattr(many, "once", lambda *_: pytest.fail("trained again"))
+    many.run(1, 1)
+    assert many.read(many.KEPT) == kept
+    arguments.rows = ["infocal"]
+    legal.run(arguments)
+    legal.report()
+    page = legal.PAGE.read_text(encoding="utf-8")
+    assert "| chosen words | 1 | 0." in page and "| all words | 0 | 0." in page
+
+
 def test_every_run_of_the_table_is_planned():
     sys.path.insert(0, str(FOLDER))
     try:
@@ -150,8 +209,8 @@ def test_every_run_of_the_table_is_planned():
         planned = [job.kept.name for job in legal.jobs(3)]
     finally:
         sys.path.remove(str(FOLDER))
-        sys.modules.pop("legal", None)
-        sys.modules.pop("legal_report", None)
+        for name in MODULES:
+            sys.modules.pop(name, None)
     assert len(planned) == len(set(planned))
     assert "plain-topjudge-all-seed2.json" in planned
     assert "plain-hardkuma-term-seed0.json" in planned
@@ -162,5 +221,6 @@ def test_every_run_of_the_table_is_planned():
         "plain-infocal-term-seed2.json",
         "many-balanced-infocal-charge-seed2.json",
         "plain-infocal-full-article-seed0.json",
+        "unread-hardkuma-charge-seed0.json",
     ]
     assert sorted(order, key=planned.index) == order  # what a reader of the table misses most is run first

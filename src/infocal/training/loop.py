@@ -31,6 +31,7 @@ from infocal.training.controller import RateController
 from infocal.training.held_out import HeldOut, threshold_texts
 from infocal.training.interrupts import stop_on_interrupt
 from infocal.training.progress import Progress, Result
+from infocal.training.rounds import change_of
 from infocal.training.warm_up import Parts, keep_warm_up, take_warm_up
 from infocal.training.weights import Weights
 
@@ -41,9 +42,6 @@ if TYPE_CHECKING:
     from infocal.training.tracking import Tracker
 
 __all__ = ["Trainer"]
-
-LEAST_LOSS = 0.05
-"""Changes of a task with a smaller held-out loss are measured by this; a guess that knows nothing has 1."""
 
 
 class Trainer:
@@ -173,32 +171,19 @@ class Trainer:
         self._save()
 
     def _judge(self, losses: Tensor) -> bool:
-        """Whether to keep this round's weights: held-out losses against those of the best round so far.
+        """Whether to keep this round's weights: its held-out losses, (n,) or (n, k), against the best round's.
 
-        Rounds are compared by how much of its loss each task has gained or lost, so that a task which is hard to
-        learn, whose loss is large and moves with every round, does not decide for all of them; nor does one that
-        has hardly anything to lose any more. In the joint phase a later round also wins where it is worse by no
-        more than one standard error of the paired difference: the selector goes on learning while the task loss
-        stands still.
-
-        Args:
-            losses: (n,), or (n, k) of several tasks.
+        In the joint phase a later round also wins where nobody can tell that it is worse: the selector goes on
+        learning while the task loss stands still.
         """
         mean = float(losses.mean())
         if not math.isfinite(mean):
             return False
-        first = math.isinf(self.state.best)
-        reference = losses if first else self.reference
-        usual = reference.mean(dim=0)
-        scale = usual.clamp(min=LEAST_LOSS)
-        change = float(((losses.mean(dim=0) - usual) / scale).mean())
-        if first or change < 0:
+        change = None if math.isinf(self.state.best) else change_of(losses, self.reference)
+        if change is None or change.better:
             self.state.best, self.reference = mean, losses
             return True
-        if self.state.phase == "warm_up":
-            return False
-        differences = ((losses - reference) / scale).reshape(len(losses), -1).mean(dim=1)
-        return change <= float(differences.std(correction=0)) / math.sqrt(len(losses))
+        return self.state.phase != "warm_up" and change.unclear
 
     def _next_phase(self) -> None:
         state, training = self.state, self.settings.training

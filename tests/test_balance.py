@@ -1,5 +1,7 @@
 """Rare classes: priors, the loss that weighs rows by them, and what becomes of the answers."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -11,6 +13,7 @@ from infocal.fitting import fit
 from infocal.methods import build_method
 from infocal.methods.base import Conditions
 from infocal.nn.embedding import TokenEmbedding
+from infocal.nn.retrieval import ArticleRetriever, Articles
 from infocal.tasks import Classification, Joint, Regression, goal_from_json, task_from_json
 from infocal.training.held_out import HeldOut
 from infocal.training.inference import full_text_outputs
@@ -179,6 +182,43 @@ def test_every_method_trains_on_the_balanced_loss(name, batch):
         expected = by_hand(logits.numpy(), batch.targets.numpy(), PRIORS, balance=balance)
         np.testing.assert_allclose(method.task_loss(logits, batch), expected, rtol=1e-5)
     assert not torch.allclose(found[0.0], found[1.0])
+
+
+@pytest.mark.parametrize("name", ["infocal", "topjudge", "mpbfn", "fla"])
+def test_every_method_of_several_tasks_trains_on_the_balanced_loss(name, batch):
+    goal = Joint({"article": TASK, "charge": replace(TASK, priors=PRIORS[::-1])})
+    batch = replace(batch, targets=torch.stack([batch.targets, batch.targets.flip(0)], dim=1))
+    articles = Articles(
+        ids=torch.tensor([5, 6, 7]),
+        offsets=torch.arange(4),
+        sentence_ends=(9,),
+        retriever=ArticleRetriever(
+            places=torch.arange(50),
+            inverse_frequency=torch.ones(50),
+            weights=torch.randn(3, 50, generator=torch.Generator().manual_seed(0)),
+            bias=torch.zeros(3),
+        ),
+    )
+    found = {}
+    for balance in (0.0, 1.0):
+        settings = load_settings(name, {**SMALL, "loss.balance": balance, "loss.calibration_window": 3})
+        torch.manual_seed(0)
+        embedding = TokenEmbedding(size=50, width=6)
+        method = build_method(
+            settings, embedding=embedding, task=goal, articles=articles if name == "fla" else None
+        ).eval()
+        conditions = Conditions("warm_up", 0.0, torch.Generator().manual_seed(1))
+        objectives = method.step(batch, conditions).objectives
+        key = "guidance" if "guidance" in objectives else "prediction"
+        logits = method.predict_full(batch).detach().numpy()
+        sides = [
+            by_hand(logits[:, 3 * k : 3 * k + 3], batch.targets[:, k].numpy(), priors, balance=balance)
+            for k, priors in enumerate((PRIORS, PRIORS[::-1]))
+        ]
+        found[balance] = objectives[key].detach().numpy()
+        if name != "infocal":  # whose guider samples what it read
+            np.testing.assert_allclose(found[balance], np.mean(sides, axis=0), rtol=1e-4)
+    assert not np.allclose(found[0.0], found[1.0])
 
 
 def test_the_held_out_judge_has_the_settings_balance(tiny):

@@ -242,6 +242,7 @@ class FlaSettings(_Frozen):
     attention_weight: NotNegative
     retriever_words: Count
     retriever_documents: Count
+    retriever_folds: Count
 
 
 class Settings(_Frozen):

@@ -15,6 +15,7 @@ from sklearn.svm import LinearSVC
 from infocal.data.corpus import Corpus
 from infocal.errors import DataError, MissingExtraError
 from infocal.legal.articles import build_articles, fit_retriever, read_articles
+from infocal.nn.retrieval import fold_of, top_unseen
 from infocal.text.segmentation import characters, segmenter_named, words
 from infocal.text.vocabulary import Vocabulary
 
@@ -164,8 +165,8 @@ class TestRetriever:
 
 
 class TestBuilding:
-    def build(self, texts, names, segmenter, vocabulary):
-        corpus, labels = cases(30, len(names))
+    def build(self, texts, names, segmenter, vocabulary, folds=1, data=None):
+        corpus, labels = data or cases(30, len(names))
         return build_articles(
             texts,
             names=names,
@@ -176,7 +177,39 @@ class TestBuilding:
             article_tokens=6,
             retriever_words=20,
             retriever_documents=100,
+            retriever_folds=folds,
         )
+
+    def test_of_each_fold_articles_are_found_by_a_retriever_that_has_not_seen_it(self):
+        vocabulary = Vocabulary(tuple(f"w{n}" for n in range(SIZE - 3)), 2)
+        corpus, labels = cases(30, 3)
+        law = self.build({}, ["a", "b", "c"], words, vocabulary, folds=3, data=(corpus, labels))
+        ids = padded(corpus)
+        folds = fold_of(ids, 3)
+        assert torch.equal(folds, fold_of(torch.nn.functional.pad(ids.flip(1), (0, 4)), 3))  # by its words alone
+        assert len(set(folds.tolist())) == len(law.unseen) == 3
+        found = top_unseen(law.unseen, ids, 3)
+        for fold, retriever in enumerate(law.unseen):
+            others = np.flatnonzero(folds.numpy() != fold)
+            alone = fit_retriever(
+                corpus.subset(others), labels[others], size=SIZE, articles=3, words=20, documents=100
+            )
+            torch.testing.assert_close(retriever(ids), alone(ids))
+            assert torch.equal(found[folds == fold], alone.top(ids[folds == fold], 3))
+
+    def test_documents_of_a_corpus_fall_into_folds_a_few_at_a_time(self, monkeypatch):
+        vocabulary = Vocabulary(tuple(f"w{n}" for n in range(SIZE - 3)), 2)
+        whole = self.build({}, ["a", "b", "c"], words, vocabulary, folds=2)
+        monkeypatch.setattr("infocal.legal.articles.BLOCK_DOCUMENTS", 7)
+        pieces = self.build({}, ["a", "b", "c"], words, vocabulary, folds=2)
+        for one, other in zip(whole.unseen, pieces.unseen, strict=True):
+            assert torch.equal(one.weights, other.weights)
+
+    def test_where_all_documents_are_of_one_fold_there_is_one_retriever(self):
+        vocabulary = Vocabulary(tuple(f"w{n}" for n in range(SIZE - 3)), 2)
+        alike = corpus_of([np.array([2, 4])] * 6), np.array([0, 1] * 3)
+        assert self.build({}, ["a", "b"], words, vocabulary, folds=3, data=alike).unseen == ()
+        assert self.build({}, ["a", "b"], words, vocabulary).unseen == ()
 
     def test_texts_are_encoded_in_the_order_of_the_classes_and_cut(self):
         vocabulary = Vocabulary((*[f"w{n}" for n in range(SIZE - 6)], "who", "steals", "."), 2)

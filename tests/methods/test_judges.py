@@ -19,7 +19,7 @@ from infocal.nn.collocation import Collocations, attend_pairs
 from infocal.nn.convolution import ConvolutionEncoder
 from infocal.nn.embedding import TokenEmbedding
 from infocal.nn.hierarchy import ContextAttention, TwoLevelEncoder, find_sentences
-from infocal.nn.retrieval import ArticleRetriever, Articles
+from infocal.nn.retrieval import ArticleRetriever, Articles, fold_of
 from infocal.tasks import Classification, Joint, Regression
 from infocal.training.inference import full_text_outputs
 from infocal.training.loop import Trainer
@@ -418,6 +418,24 @@ def test_fla_learns_which_of_the_articles_found_the_court_named(texts):
     step.objectives["article_attention"].sum().backward()
     assert method.set_attention.key.weight.grad.norm() > 0
     assert method.heads.weight.grad is None
+
+
+def test_fla_learns_from_articles_that_were_found_without_its_documents(texts):
+    """The retriever that has seen a document knows its answer; new documents have only the other kind."""
+    own = law(seed=0)
+    method = build("fla", articles=replace(own, unseen=(law(seed=1).retriever, law(seed=2).retriever)))
+    plain = build("fla", articles=own)
+    assert method.state_dict().keys() == plain.state_dict().keys()
+    assert torch.equal(method.predict_full(texts), plain.predict_full(texts))
+    folds = fold_of(texts.ids, 2).tolist()
+    assert set(folds) == {0, 1}
+    expected = [method.unseen[fold].top(alone(texts, row).ids, 2)[0].tolist() for row, fold in enumerate(folds)]
+    assert expected != own.retriever.top(texts.ids, 2).tolist()
+    named = torch.tensor([target in found for target, found in zip(texts.targets[:, 0], expected, strict=True)])
+    step = method.step(texts, Conditions("joint", 0.0, torch.Generator()))
+    assert (step.objectives["article_attention"] > 0).tolist() == named.tolist()
+    learned = plain.step(texts, Conditions("joint", 0.0, torch.Generator()))
+    assert not torch.equal(step.objectives["prediction"], learned.objectives["prediction"])
 
 
 def test_fla_needs_articles_that_are_the_classes_of_a_task():

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -69,9 +69,11 @@ class _Manifest(BaseModel):
     vocabulary_crc32: int | None = None
 
 
-def damaged(path: Path, why: object) -> DataError:
-    """The error for a file of an encoded corpus that is not what was written."""
-    allowed = "a file as `infocal prepare` wrote it; run it again with --overwrite, or into a new folder"
+def damaged(
+    path: Path, why: object, *, mend: str = "run it again with --overwrite, or into a new folder"
+) -> DataError:
+    """The error for a file of an encoded corpus that is not what was written, with what to do."""
+    allowed = f"a file as `infocal prepare` wrote it; {mend}"
     return DataError(f"the file is missing or damaged ({why})", allowed=allowed, source=str(path))
 
 
@@ -167,6 +169,7 @@ class EncodedFolder:
     path: Path
     manifest: Mapping[str, Any]
     vocabulary: Vocabulary
+    _checked: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
 
     @classmethod
     def open(cls, path: str | Path) -> EncodedFolder:
@@ -241,9 +244,11 @@ class EncodedFolder:
                 self._rows(_Shard.model_validate(shard))
 
     def _rows(self, shard: _Shard) -> pyarrow.RecordBatch:
-        """The rows of a shard, if they are what the manifest says; bytes are read once for it, which is cheap."""
+        """The rows of a shard, if they are what the manifest says; its bytes are read for that the first time."""
         path = self.path / shard.file
-        _check_bytes(path, shard.crc32)
+        if shard.file not in self._checked:
+            _check_bytes(path, shard.crc32)
+            self._checked.add(shard.file)
         rows = read_shard(path)[0]
         missing = {"ids", "line", *self.manifest["labels"]} - set(rows.schema.names)
         if missing:

@@ -27,6 +27,7 @@ __all__ = ["build_articles", "fit_retriever", "read_articles"]
 
 NAME, TEXT = "article", "text"
 JSON_LINES = (".jsonl", ".ndjson", ".json")
+BLOCK_DOCUMENTS = 10_000
 EXAMPLE = 'a line such as {"article": "264", "text": "..."}'
 
 
@@ -82,6 +83,7 @@ def build_articles(
     article_tokens: int,
     retriever_words: int,
     retriever_documents: int,
+    retriever_folds: int,
 ) -> Articles:
     """All that FLA knows of the law.
 
@@ -95,6 +97,8 @@ def build_articles(
         article_tokens: longer articles lose their ends.
         retriever_words: see :func:`fit_retriever`.
         retriever_documents: see :func:`fit_retriever`.
+        retriever_folds: of so many retrievers that are fitted without a part of the training documents, each
+            finds articles for that part; 1 makes none.
 
     Raises:
         MissingExtraError: scikit-learn is not installed.
@@ -110,7 +114,8 @@ def build_articles(
         text = texts.get(name) or _in_words(name, chinese=segmenter.name in ("chinese", "characters"))
         builder.add(Document(text))
     law = builder.finish(vocabulary)
-    retriever = fit_retriever(
+    fitted = partial(
+        fit_retriever,
         train,
         labels,
         size=len(vocabulary),
@@ -118,8 +123,22 @@ def build_articles(
         words=retriever_words,
         documents=retriever_documents,
     )
+    folds = _folds(train, retriever_folds)
+    parts = [np.flatnonzero(folds != fold) for fold in range(retriever_folds)] if retriever_folds > 1 else []
+    unseen = tuple(fitted(among=rows) for rows in parts) if all(map(len, parts)) else ()
     ids, offsets = (torch.from_numpy(np.asarray(part, dtype=np.int64)) for part in (law.ids, law.offsets))
-    return Articles(ids, offsets, tuple(vocabulary.sentence_ends()), retriever)
+    return Articles(ids, offsets, tuple(vocabulary.sentence_ends()), fitted(), unseen)
+
+
+def _folds(corpus: Corpus, count: int) -> NDArray[np.int64]:
+    """(n,): what :func:`infocal.nn.retrieval.fold_of` says of each document; a few are read at a time."""
+    sums = np.zeros(len(corpus), dtype=np.int64)
+    for first in range(0, len(corpus), BLOCK_DOCUMENTS):
+        rows = np.arange(first, min(first + BLOCK_DOCUMENTS, len(corpus)))
+        block = corpus.subset(rows)
+        so_far = np.concatenate([[0], np.cumsum(np.asarray(block.ids), dtype=np.int64)])
+        sums[rows] = np.diff(so_far[block.offsets])
+    return sums % count
 
 
 def check_names(texts: Mapping[str, str], names: Sequence[str]) -> None:
@@ -141,7 +160,14 @@ def _in_words(name: str, *, chinese: bool) -> str:
 
 
 def fit_retriever(
-    corpus: Corpus, labels: NDArray[np.int64], *, size: int, articles: int, words: int, documents: int
+    corpus: Corpus,
+    labels: NDArray[np.int64],
+    *,
+    size: int,
+    articles: int,
+    words: int,
+    documents: int,
+    among: NDArray[np.int64] | None = None,
 ) -> ArticleRetriever:
     """A linear support vector machine per article on tf-idf of the words that tell articles apart best.
 
@@ -152,6 +178,7 @@ def fit_retriever(
         articles: how many articles there are.
         words: most words to look at, by their chi-square with the articles.
         documents: most documents to learn from; frequent articles give theirs up first.
+        among: rows of the documents that may be looked at; None means all.
 
     Raises:
         MissingExtraError: scikit-learn is not installed.
@@ -160,7 +187,9 @@ def fit_retriever(
 
     from infocal.nn.retrieval import ArticleRetriever
 
-    rows = _balanced(labels, most=documents)
+    rows = _balanced(labels if among is None else labels[among], most=documents)
+    if among is not None:
+        rows = among[rows]
     counts, targets = _counts(corpus.subset(rows), size), labels[rows]
     chosen = _telling_words(counts, targets, most=words)
     features, inverse_frequency = _weighted(counts[:, chosen])

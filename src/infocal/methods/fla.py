@@ -17,7 +17,7 @@ from infocal.nn.dropout import Dropout
 from infocal.nn.embedding import TokenEmbedding
 from infocal.nn.encoders import build_encoder
 from infocal.nn.hierarchy import ContextAttention, TwoLevelEncoder, find_sentences, weighted_mean
-from infocal.nn.retrieval import ArticleRetriever, Articles
+from infocal.nn.retrieval import ArticleRetriever, Articles, top_unseen
 from infocal.settings import FlaSettings, Settings
 from infocal.tasks import Goal, Joint
 from infocal.types import Batch
@@ -39,8 +39,10 @@ class Fla(Judge):
 
     The attention over the articles found learns which of them the court named, by its cross-entropy, weighted with
     ``fla.attention_weight``; facts whose article was not found teach it nothing. The authors' full model is said
-    to do the same; we had no text of it to check the form and the weight against. The authors predict charges and
-    extract articles; here both are tasks, and every task is answered from the same vector.
+    to do the same; we had no text of it to check the form and the weight against. In training, articles are found
+    by a classifier that was fitted without the fact (``fla.retriever_folds``): one that has seen it knows the
+    answer. The authors predict charges and extract articles; here both are tasks, and every task is answered from
+    the same vector.
 
     Args:
         settings: sizes.
@@ -63,6 +65,7 @@ class Fla(Judge):
         self.register_buffer("article_ids", law.table(longest=self.own.article_tokens))
         self.register_buffer("sentence_ends", torch.tensor(law.sentence_ends, dtype=torch.int64))
         self.retriever = law.retriever
+        self.unseen = law.unseen  # a tuple: they serve training alone, and are no part of what is saved
         sizes = {"input_width": embedding.width, "hidden_width": self.own.hidden_width}
         self.fact_encoder, self.article_encoder = TwoLevelEncoder(**sizes), TwoLevelEncoder(**sizes)
         width = self.fact_encoder.output_width
@@ -82,7 +85,8 @@ class Fla(Judge):
 
     def step(self, batch: Batch, conditions: Conditions) -> Step:
         """The tasks' loss, and that of the attention over the articles found."""
-        logits, found, scores = self._answer(self.input_dropout(self.embedding(batch.ids)), batch)
+        found = self._found_in_training(batch.ids)
+        logits, scores = self._answer(self.input_dropout(self.embedding(batch.ids)), batch, found)
         named = targets_of(batch)[:, list(self.task.tasks).index(self.own.article_task)].long()
         unit = 1.0 if self.settings.loss.scale == "printed" else math.log(max(2, found.shape[1]))
         losses = {
@@ -93,17 +97,25 @@ class Fla(Judge):
 
     def answer(self, vectors: Tensor, batch: Batch) -> Tensor:
         """(b, c): fact, articles, answers."""
-        return self._answer(vectors, batch)[0]
+        return self._answer(vectors, batch, self.retriever.top(batch.ids, self.own.articles))[0]
 
-    def _answer(self, vectors: Tensor, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
-        """(b, c), and (b, k) each: the articles found, and what the softmax of their attention is taken of."""
+    def _found_in_training(self, ids: Tensor) -> Tensor:
+        """(b, k): the articles found for documents of which the retriever has learned the answer.
+
+        It puts that answer first nearly always, and the network would learn to repeat what it says.
+        """
+        if self.unseen:
+            return top_unseen(self.unseen, ids, self.own.articles)
+        return self.retriever.top(ids, self.own.articles)
+
+    def _answer(self, vectors: Tensor, batch: Batch, found: Tensor) -> tuple[Tensor, Tensor]:
+        """(b, c), and (b, k): what the softmax of the attention on the articles ``found`` (b, k) is taken of."""
         layout = find_sentences(batch.ids, batch.mask, self.sentence_ends, longest=self.own.sentence_tokens)
         fact = self.fact_encoder(vectors, layout, self.fact_word, self.fact_sentence)
-        found = self.retriever.top(batch.ids, self.own.articles)
         law, scores = self._read_articles(found, fact)
         joined = self.dropout(torch.cat((fact, law), dim=1))
         logits: Tensor = self.heads(self.dropout(self.output(joined)))
-        return logits, found, scores
+        return logits, scores
 
     def _read_articles(self, found: Tensor, fact: Tensor) -> tuple[Tensor, Tensor]:
         """(b, 2h), (b, k): the set of the articles ``found`` (b, k), as the facts (b, 2h) see it; their scores."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
-__all__ = ["ArticleRetriever", "Articles"]
+__all__ = ["ArticleRetriever", "Articles", "fold_of", "top_unseen"]
 
 
 class ArticleRetriever(nn.Module):
@@ -54,6 +55,22 @@ class ArticleRetriever(nn.Module):
         return best
 
 
+def fold_of(ids: Tensor, folds: int) -> Tensor:
+    """(b,) int64: into which of so many parts a document falls, by its words; the same text always into the same.
+
+    Args:
+        ids: (b, t) int64; 0 is no word.
+        folds: how many there are.
+    """
+    return ids.sum(dim=1) % folds
+
+
+def top_unseen(retrievers: Sequence[ArticleRetriever], ids: Tensor, count: int) -> Tensor:
+    """(b, k) int64: as `ArticleRetriever.top`, for each document by the retriever of its fold."""
+    found = torch.stack([retriever.top(ids, count) for retriever in retrievers], dim=1)
+    return found[torch.arange(len(ids)), fold_of(ids, len(retrievers))]
+
+
 @dataclass(frozen=True, slots=True)
 class Articles:
     """What FLA knows of the law.
@@ -63,12 +80,15 @@ class Articles:
         offsets: (m + 1,) int64, article i is ids[offsets[i]:offsets[i + 1]].
         sentence_ends: ids of the marks that end a sentence.
         retriever: finds articles, in the same order.
+        unseen: the same for training documents: the n-th was fitted without those of the n-th fold (`fold_of`), so
+            that it finds articles for them as for new ones. May be empty.
     """
 
     ids: Tensor
     offsets: Tensor
     sentence_ends: tuple[int, ...]
     retriever: ArticleRetriever
+    unseen: tuple[ArticleRetriever, ...] = ()
 
     def table(self, *, longest: int) -> Tensor:
         """(m, t) int64: the articles as rows, at most ``longest`` tokens of each, 0 behind their ends."""

@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from infocal.config import load_settings
 from infocal.data.cail import TASKS
@@ -41,6 +42,7 @@ class Row:
             trained for.
         joint: whether one model answers all tasks.
         selects: whether it shows words; one that does not reads all of them.
+        guided: whether a part of it learns to read all words to the end.
         changes: of its recipe, beside those of the protocol.
     """
 
@@ -51,6 +53,7 @@ class Row:
     also_published: tuple[str, ...] = ()
     joint: bool = False
     selects: bool = True
+    guided: bool = True
     changes: Mapping[str, object] = field(default_factory=dict)
 
     @property
@@ -70,14 +73,14 @@ twice the price, since a guider reads along. The recipe's 4 end while the held-o
 _GUIDED: Mapping[str, object] = {**_WARMED_UP, "training.joint_rounds": CHOOSING_ROUNDS}
 
 
-def _ours(title: str, recipe: str, published: str | None, *, guided: bool = True) -> Row:
-    changes = _GUIDED if guided else {}
-    return Row(title=title, method="infocal", recipe=recipe, published=published, changes=changes)
+def _ours(title: str, recipe: str, published: str | None, **others: Any) -> Row:
+    return Row(title=title, method="infocal", recipe=recipe, published=published, **{"changes": _GUIDED, **others})
 
 
 def _selector(title: str, method: str) -> Row:
     also = (f"{title}, all words",)
-    return Row(title=title, method=method, published=title, also_published=also, changes=_WARMED_UP)
+    changes = _WARMED_UP
+    return Row(title=title, method=method, published=title, also_published=also, guided=False, changes=changes)
 
 
 def _judge(title: str, method: str) -> Row:
@@ -96,11 +99,13 @@ ROWS: Mapping[str, Row] = {
     "hardkuma": _selector("HardKuma", "hardkuma"),
     "infocal": _ours("InfoCal", "infocal", "InfoCal"),
     "infocal-full": _ours("InfoCal with L_adv and L_lm", "infocal-full", "InfoCal"),
-    "infocal-no-guider": _ours("InfoCal-L_adv", "infocal-no-guider-with-lm", "InfoCal-L_adv", guided=False),
+    "infocal-no-guider": _ours(
+        "InfoCal-L_adv", "infocal-no-guider-with-lm", "InfoCal-L_adv", guided=False, changes={}
+    ),
     "infocal-no-adv": _ours("InfoCal-L_g", "infocal-no-adv", None),
     "infocal-no-lm": _ours("InfoCal-L_lm", "infocal-no-lm", "InfoCal-L_lm"),
     "infocal-no-adv-no-ib": _ours("InfoCal-L_g-L_ib", "infocal-no-adv-no-ib", None),
-    "infocal-paper": _ours("InfoCal, the paper's weights", "paper-legal", "InfoCal", guided=False),
+    "infocal-paper": _ours("InfoCal, the paper's weights", "paper-legal", "InfoCal", changes={}),
     "fla": _judge("FLA", "fla"),
     "topjudge": _judge("TOPJUDGE", "topjudge"),
     "mpbfn": _judge("MPBFN-WCA", "mpbfn"),

@@ -119,7 +119,7 @@ def markdown_report(
         parts += [
             "## Are the probabilities right?",
             "Expected calibration error on the test cases, without temperatures and with those that were fitted "
-            "on held-out cases; a guider reads all words.",
+            "on held-out cases; a guider reads all words, and rows without one have no figures of it.",
             markdown_table(("model", "task", *CALIBRATION.values()), errors),
         ]
     return "\n\n".join(parts) + "\n"
@@ -133,7 +133,10 @@ def _calibration_rows(results: Sequence[Result], tasks: Sequence[str]) -> list[l
             runs = [result.tasks[task] for result in results if result.row == name and task in result.tasks]
             found = [run["calibration"] for run in runs if run.get("calibration")]
             if found:
-                rows.append([ROWS[name].title, task, *(_mean_of(found, figure) for figure in CALIBRATION)])
+                known = [not figure.startswith("full_text") or ROWS[name].guided for figure in CALIBRATION]
+                cells = [_mean_of(found, figure) for figure in CALIBRATION]
+                shown = [cell if there else "-" for cell, there in zip(cells, known, strict=True)]
+                rows.append([ROWS[name].title, task, *shown])
     return rows
 
 

@@ -29,6 +29,7 @@ from infocal.settings import Settings
 from infocal.storage import WEIGHTS, load_method
 from infocal.tasks import Joint
 from infocal.text.vectors import read_vectors
+from infocal.training.description import note_of_repeats
 from infocal.training.preparation import Prepared, check_text_settings, open_encoded
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ class _Data:
         return list(self.plan.tasks) if task == ALL else task
 
     def prepared(self, task: str, settings: Settings) -> Prepared:
-        return open_encoded(self.folder.path, self.labels(task), settings)
+        return open_encoded(self.folder, self.labels(task), settings)
 
     def articles(self, prepared: Prepared, settings: Settings) -> Articles | None:
         """What FLA knows of the law; None for others."""
@@ -107,6 +108,7 @@ class _Data:
             article_tokens=own.article_tokens,
             retriever_words=own.retriever_words,
             retriever_documents=own.retriever_documents,
+            retriever_folds=own.retriever_folds,
         )
 
 
@@ -178,6 +180,8 @@ def reproduce_cail(
     results, notes, failure = [], dict[str, None](), None
     if note := _law_note(folder, law, settings_of.values()):
         notes[note] = None
+    train, test = (folder.part(part, plan.tasks[0]) for part in ("train", "test"))
+    notes |= dict.fromkeys(note_of_repeats(train, test, what="test"))
     for place, job in enumerate(jobs, 1):
         name, task, seed = job.run
         record = found[job.run]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -22,6 +23,7 @@ __all__ = ["note_of_repeats", "notes_of", "stratified_by", "summary_of"]
 LITTLE_DATA = 1000
 LITTLE_COVERED = 0.5
 MANY_REPEATED = 0.05
+BLOCK_TEXTS = 10_000
 COVERED = "tokens_with_a_pretrained_vector"
 
 
@@ -101,7 +103,7 @@ def _classes_alike(task: Goal) -> list[str]:
 
 def note_of_repeats(train: Corpus, others: Corpus, *, what: str = "held-out") -> list[str]:
     """What to say where many held-out texts, or others, are training texts too; reads all words."""
-    asked = Counter(_documents(others))  # the fewer, so that memory has room for them
+    asked = Counter(_documents(others))
     found = {document for document in _documents(train) if document in asked}
     repeated = sum(asked[document] for document in found)
     if not repeated or repeated < MANY_REPEATED * len(others):
@@ -113,8 +115,12 @@ def note_of_repeats(train: Corpus, others: Corpus, *, what: str = "held-out") ->
 
 
 def _documents(corpus: Corpus) -> Iterator[bytes]:
-    ids, bounds = np.asarray(corpus.ids), corpus.offsets.tolist()
-    return (ids[start:end].tobytes() for start, end in itertools.pairwise(bounds))
+    """What tells the texts apart, 16 bytes each; of a corpus on disk, some are read at a time."""
+    for first in range(0, len(corpus), BLOCK_TEXTS):
+        block = corpus.subset(np.arange(first, min(first + BLOCK_TEXTS, len(corpus))))
+        ids = np.asarray(block.ids)
+        for start, end in itertools.pairwise(block.offsets.tolist()):
+            yield hashlib.blake2b(ids[start:end].tobytes(), digest_size=16).digest()
 
 
 def stratified_by(goal: Joint) -> str:

@@ -140,13 +140,13 @@ def prepare(
     return Prepared(cut, vocabulary, vectors, task, train, dev, summary, notes)
 
 
-def open_encoded(path: str | Path, label: str | Sequence[str], settings: Settings) -> Prepared:
+def open_encoded(encoded: str | Path | EncodedFolder, label: str | Sequence[str], settings: Settings) -> Prepared:
     """What a run reads, from a folder that `infocal prepare` wrote.
 
     Its part valid is held out; if there is none, a share of its part train. Tokens stay on disk.
 
     Args:
-        path: the folder.
+        encoded: the folder, or its path.
         label: which of its labels to predict, one or several at once.
         settings: of the run; its segmenter and vocabulary are the folder's.
 
@@ -154,7 +154,7 @@ def open_encoded(path: str | Path, label: str | Sequence[str], settings: Setting
         DataError: the folder is damaged, or lacks the label.
         SettingsError: the settings ask for other words than the folder has.
     """
-    folder = EncodedFolder.open(path)
+    folder = encoded if isinstance(encoded, EncodedFolder) else EncodedFolder.open(encoded)
     max_tokens = int(folder.manifest["max_tokens"])
     check_text_settings(settings, segmenter=folder.manifest["segmenter"], max_tokens=max_tokens)
     task, train = _encoded_goal(folder, label), folder.part("train", label)
@@ -188,6 +188,7 @@ def open_encoded(path: str | Path, label: str | Sequence[str], settings: Setting
         split=split,
         bad_rows=BadRows(),
     )
+    notes += note_of_repeats(train, dev)
     return Prepared(cut, folder.vocabulary, vectors, task, train, dev, summary, notes, max_tokens)
 
 

@@ -7,12 +7,13 @@ import sys
 
 import pytest
 
-from infocal.errors import SettingsError, UnwritableError
+from infocal.errors import BusyFolderError, SettingsError, UnwritableError
 from infocal.files import (
     atomic_folder,
     check_writable,
     clear_leftovers,
     left_over_from,
+    one_at_a_time,
     recover,
     write_text,
     writing,
@@ -108,3 +109,35 @@ def test_a_folder_of_the_users_own_is_not_replaced(tmp_path, dead):
     (tmp_path / f".thesis.tex.{dead}.partial").touch()
     with pytest.raises(SettingsError, match=r"thesis\.tex"):
         check_replaceable(tmp_path)
+
+
+HOLDER = """
+import sys, time
+from infocal.files import one_at_a_time
+with one_at_a_time(sys.argv[1]):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="folders are locked on POSIX systems only")
+def test_a_folder_is_for_one_process_at_a_time_and_free_when_that_is_killed(tmp_path):
+    folder = tmp_path / "new" / "out"
+    holder = subprocess.Popen([sys.executable, "-c", HOLDER, str(folder)], stdout=subprocess.PIPE, text=True)
+    assert holder.stdout.readline() == "held\n"
+    refused = pytest.raises(BusyFolderError, match=r"another infocal process is at work in .*out; .*--out")
+    with refused as caught, one_at_a_time(folder):
+        pytest.fail("two at a time")
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+    holder.kill()
+    holder.communicate()
+    with one_at_a_time(folder):
+        assert list(folder.iterdir()) == []
+    with one_at_a_time(folder), one_at_a_time(tmp_path):  # a folder in it is another one
+        pass
+
+
+def test_a_file_is_no_folder_to_work_in(tmp_path):
+    (tmp_path / "a").touch()
+    with pytest.raises(UnwritableError, match="a: it is a file"), one_at_a_time(tmp_path / "a"):
+        pass

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 __all__ = [
+    "BusyFolderError",
     "DataError",
     "InfocalError",
     "MissingExtraError",
@@ -102,6 +103,26 @@ class UnwritableError(InfocalError, OSError):
     def __reduce__(self) -> tuple[type[UnwritableError], tuple[str, str]]:
         """How it crosses from one process to another."""
         return type(self), self._parts
+
+
+class BusyFolderError(InfocalError):
+    """A folder that another process is writing.
+
+    Args:
+        path: the folder.
+    """
+
+    exit_code = 7
+
+    def __init__(self, path: str) -> None:
+        super().__init__(
+            f"another infocal process is at work in {path}; wait for its end, or name another folder with --out"
+        )
+        self._path = path
+
+    def __reduce__(self) -> tuple[type[BusyFolderError], tuple[str]]:
+        """How it crosses from one process to another."""
+        return type(self), (self._path,)
 
 
 class MissingExtraError(InfocalError):

@@ -11,13 +11,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from infocal.errors import UnwritableError
+from infocal.errors import BusyFolderError, UnwritableError
 
 __all__ = [
     "atomic_folder",
     "check_writable",
     "clear_leftovers",
     "left_over_from",
+    "one_at_a_time",
     "recover",
     "sha256_of",
     "write_bytes",
@@ -61,6 +62,48 @@ def check_writable(path: str | Path) -> None:
     with _naming(path):
         partial.touch()
     partial.unlink()
+
+
+@contextmanager
+def one_at_a_time(folder: str | Path) -> Iterator[None]:
+    """Keep other processes from working in the same folder meanwhile; it is made if it is not there.
+
+    The folder itself is locked, so nothing is written, and the system forgets the lock with the process that holds
+    it, however that ends. On systems and disks where folders cannot be locked nobody is kept away.
+
+    Raises:
+        BusyFolderError: another process is at work in it.
+        UnwritableError: there can be no such folder.
+    """
+    folder = Path(folder)
+    if folder.exists() and not folder.is_dir():
+        raise UnwritableError(str(folder), "it is a file, and a folder is to be written")
+    with _naming(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    held = _lock(folder)
+    try:
+        yield
+    finally:
+        if held is not None:
+            os.close(held)
+
+
+def _lock(folder: Path) -> int | None:
+    """An open and locked folder; None where there are no such locks."""
+    if os.name != "posix":
+        return None
+    import fcntl
+
+    held = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(held)
+        raise BusyFolderError(str(folder)) from None
+    except OSError:  # some network disks
+        os.close(held)
+        return None
+    return held
 
 
 @contextmanager

@@ -40,6 +40,7 @@ def test_a_case_of_the_layout():
     grave = parsed(line(term_of_imprisonment={**TERM, "imprisonment": None, "death_penalty": True}))
     assert grave.gravest
     assert grave.months is None
+    assert parsed(line(term_of_imprisonment={**TERM, "life_imprisonment": True})).gravest
     assert not parsed(line(term_of_imprisonment={"imprisonment": 6, "death_penalty": None})).gravest
     assert parsed(line(relevant_articles=["264", 133])).articles == (264, 133)
 
@@ -86,7 +87,12 @@ def test_other_files_are_no_cases(tmp_path, text):
         (12, 7),
         (24, 6),
         (25, 5),
+        (10, 7),
+        (13, 6),
+        (36, 5),
+        (37, 4),
         (60, 4),
+        (61, 3),
         (84, 3),
         (85, 2),
         (120, 2),
@@ -114,6 +120,8 @@ def test_death_and_life_are_the_gravest_and_no_term_is_none():
         (line(term_of_imprisonment={**TERM, "imprisonment": None}), "no term"),
         (line("原审被告人李某窃得手机一部"), "second instance"),
         (line("上诉人李某"), "second instance"),
+        (line("李某不服，提起上诉，二审期间"), "second instance"),
+        (line("李某申请再审"), "second instance"),
         (line(), None),
     ],
 )
@@ -221,3 +229,12 @@ def test_the_real_cases_are_read_and_sifted():
     assert len(found) == 932
     assert found.count("several charges") == 104
     assert found.count(None) == 624  # 61 of them name their one article twice
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "gb18030"])
+def test_a_mark_in_front_of_the_file_is_no_part_of_the_first_case(tmp_path, encoding):
+    path = tmp_path / "a.json"
+    path.write_bytes(("\ufeff" + line("甲") + "\n" + line("乙") + "\n").encode(encoding))
+    assert encoding_of(path) == encoding
+    assert is_case_file(path)
+    assert [case.fact for case in read_cases(path, bad_rows=BadRows())] == ["甲", "乙"]

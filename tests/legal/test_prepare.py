@@ -21,12 +21,15 @@ from click.testing import CliRunner
 from infocal.cli import main
 from infocal.cli.prepare import by_name
 from infocal.cli.prepare import cail as verb
+from infocal.config import load_settings
 from infocal.data.encoded import EncodedFolder, is_encoded
-from infocal.errors import DataError, InfocalError, MissingExtraError, SettingsError
+from infocal.errors import BusyFolderError, DataError, InfocalError, MissingExtraError, SettingsError
+from infocal.files import one_at_a_time
 from infocal.legal import folder, prepare
 from infocal.legal.prepare import Request, prepare_cases
 from infocal.legal.processes import Processes
 from infocal.text.segmentation import chinese
+from infocal.training.preparation import open_encoded
 
 pytest.importorskip("pyarrow")
 pytest.importorskip("rjieba")
@@ -327,6 +330,106 @@ def test_blocks_that_are_done_are_not_done_again(files, tmp_path, monkeypatch):
     assert contents(out) == contents(tmp_path / "whole")
 
 
+def begun(files, out, monkeypatch, **changes):
+    """First shards are written, final ones are not."""
+
+    def dies(*arguments):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(prepare, "_finish", dies)
+        with pytest.raises(KeyboardInterrupt):
+            prepare_cases(request(files, out, **changes))
+
+
+def test_first_shards_that_were_damaged_are_written_again(files, tmp_path, monkeypatch):
+    out, encoded = tmp_path / "out", []
+    prepare_cases(request(files, tmp_path / "whole"))
+    begun(files, out, monkeypatch)
+    shards = sorted((out / "work").glob("*.arrow"))
+    damage = [
+        flip,
+        lambda shard: flip(shard, at=8),
+        lambda shard: flip(shard, at=-8),
+        lambda shard: shard.write_bytes(shard.read_bytes()[:-9]),
+        Path.unlink,
+        lambda shard: shard.with_suffix(".crc32").unlink(),
+    ]
+    assert len(shards) == len(damage)
+    for shard, harm in zip(shards[:-1], damage, strict=False):
+        harm(shard)
+    usual = prepare.encode_block
+    monkeypatch.setattr(prepare, "encode_block", lambda block: encoded.append(block.target) or usual(block))
+    prepare_cases(request(files, out))
+    assert sorted(encoded) == shards[:-1]
+    assert contents(out) == contents(tmp_path / "whole")
+
+
+def test_a_shard_that_is_damaged_on_the_way_is_seen_and_the_next_call_mends_it(files, tmp_path, monkeypatch):
+    out, usual = tmp_path / "out", prepare._final_shards
+
+    def harm(final, shards, *others):
+        flip(shards["train"][1])
+        return usual(final, shards, *others)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(prepare, "_final_shards", harm)
+        with pytest.raises(DataError, match=r"train-000-000001\.arrow: .*its checksum.*; run it again$"):
+            prepare_cases(request(files, out))
+    assert not is_encoded(out)
+    prepare_cases(request(files, out))
+    prepare_cases(request(files, tmp_path / "whole"))
+    assert contents(out) == contents(tmp_path / "whole")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="folders are locked on POSIX systems only")
+def test_one_process_prepares_in_a_folder_at_a_time(files, tmp_path):
+    out = tmp_path / "out"
+    with one_at_a_time(out):
+        with pytest.raises(BusyFolderError, match="at work in"):
+            prepare_cases(request(files, out))
+        assert list(out.iterdir()) == []
+        result = run("prepare", "cail", "--data", files, "--out", out)
+        assert (result.exit_code, result.stdout) == (7, "")
+        assert "another infocal process is at work" in " ".join(result.stderr.split())
+    prepare_cases(request(files, out))
+    (tmp_path / "file").touch()
+    assert run("prepare", "cail", "--data", files, "--out", tmp_path / "file").exit_code == 7
+
+
+def test_words_are_those_of_train_and_classes_are_counted_in_train_and_valid(tmp_path, write, one_case, cases):
+    """Nothing of test cases goes into what is learned from, nor into what is left out of it."""
+    own = {part: f"{word}某在" for part, word in zip(("train", "valid", "test"), "赵钱孙", strict=True)}
+
+    def some(part, count, charge, article):
+        return [one_case(charge, article, f"{own[part]}某地作案") for _ in range(count)]
+
+    both, alone = ("抢劫", 263), ("诈骗", 266)
+    parts = {
+        "train": [*cases(90), *some("train", 6, *both), *some("train", 6, *alone)],
+        "valid": some("valid", 4, *both),
+        "test": [*some("test", 4, *both), *some("test", 9, *alone)],
+    }
+    paths = {part: [write(tmp_path / f"{part}.json", rows)] for part, rows in parts.items()}
+    made = prepare_cases(Request(parts=paths, out=tmp_path / "out", least_cases=10))
+    assert "抢劫" in made["labels"]["charge"] and "263" in made["labels"]["article"]  # 6 and 4
+    assert "诈骗" not in made["labels"]["charge"] and "266" not in made["labels"]["article"]  # 6 without test's 9
+    assert made["summary"]["test"]["rare class"] == 9
+    words = EncodedFolder.open(tmp_path / "out").vocabulary.words
+    assert any("赵" in word for word in words)
+    assert not any("钱" in word or "孙" in word for word in words)
+    prepared = open_encoded(tmp_path / "out", "charge", load_settings())
+    assert (len(prepared.train), prepared.dev.lines.tolist()) == (96, [1, 2, 3, 4])
+    assert {prepared.task.classes[target] for target in prepared.dev.targets} == {"抢劫"}
+
+
+def test_long_cases_of_rare_classes_do_not_count_as_cut(files, tmp_path, cases, write, one_case):
+    long = [one_case("抢劫", 263, "被告人李某抢劫" * 30), one_case("盗窃", 264, "被告人李某盗窃" * 30)]
+    path = write(tmp_path / "train.json", [*cases(100), *long])
+    asked = request(files, tmp_path / "out", parts={"train": [path]}, max_tokens=60)
+    assert prepare_cases(asked)["summary"]["train"]["cut"] == 1
+
+
 def test_too_few_cases_are_an_error(files, tmp_path):
     with pytest.raises(DataError, match="fewer than two classes of article and charge have 1000 cases or more"):
         prepare_cases(request(files, tmp_path / "out", least_cases=1000))
@@ -454,9 +557,9 @@ def edit(path, **changes):
     path.write_text(json.dumps({name: value for name, value in record.items() if value is not None}))
 
 
-def flip(path):
+def flip(path, at=None):
     content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 1
+    content[len(content) // 2 if at is None else at] ^= 1
     path.write_bytes(content)
 
 

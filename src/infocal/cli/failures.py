@@ -24,7 +24,7 @@ EXIT_CODES = {
     4: "the model folder cannot be used",
     5: "training cannot start, go on or be resumed",
     6: "an optional package is missing",
-    FILES: "a file cannot be read or written",
+    FILES: "a file cannot be read or written, or another infocal process is writing the same `--out`",
     BUG: "a bug in infocal",
     INTERRUPTED: "interrupted",
 }

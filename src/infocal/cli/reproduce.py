@@ -153,6 +153,7 @@ def beer(**options: object) -> None:
         import torch
 
         torch.set_num_threads(request.threads)
+    from infocal.files import one_at_a_time
     from infocal.fitting import forget_warm_ups
     from infocal.reproduce.beer import Plan, reproduce_beer
 
@@ -166,15 +167,16 @@ def beer(**options: object) -> None:
         cases=request.cases,
         trials=request.trials,
     )
-    outcome = reproduce_beer(
-        reviews,
-        plan,
-        request.out,
-        trackers=progress_bars(voice),
-        say=lambda line: voice.aside.print(line, soft_wrap=True),
-    )
-    forget_warm_ups(request.out)
-    _deliver(request, plan, outcome, voice)
+    with one_at_a_time(request.out):
+        outcome = reproduce_beer(
+            reviews,
+            plan,
+            request.out,
+            trackers=progress_bars(voice),
+            say=lambda line: voice.aside.print(line, soft_wrap=True),
+        )
+        forget_warm_ups(request.out)
+        _deliver(request, plan, outcome, voice)
 
 
 def _reviews(request: _Request, voice: Voice) -> Reviews:

@@ -132,9 +132,9 @@ def cail(**options: Any) -> None:
         import torch
 
         torch.set_num_threads(request.threads)
-    from infocal.fitting import forget_warm_ups
+    from infocal.files import one_at_a_time
     from infocal.reproduce.judgement_rows import Plan
-    from infocal.reproduce.judgements import check_plan, reproduce_cail
+    from infocal.reproduce.judgements import check_plan
 
     plan = Plan(
         rows=request.methods,
@@ -149,6 +149,15 @@ def cail(**options: Any) -> None:
     )
     check_plan(plan)  # before the cases are prepared, which takes long
     parts = _parts(request.data, voice)
+    with one_at_a_time(request.out):
+        _reproduce(request, plan, parts, voice)
+
+
+def _reproduce(request: _Request, plan: Plan, parts: Mapping[str, tuple[Path, ...]], voice: Voice) -> None:
+    """Prepare, train, score, and write what came out."""
+    from infocal.fitting import forget_warm_ups
+    from infocal.reproduce.judgements import reproduce_cail
+
     manifest = _prepare(request, parts, voice)
     left_out = [f"Left out: {example}" for example in manifest["not readable"]]
     for note in left_out:

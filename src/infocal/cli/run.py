@@ -60,6 +60,8 @@ class Request:
 
 def run(request: Request) -> None:
     """Train, save, and show what came out."""
+    from infocal.files import one_at_a_time
+
     voice = Voice(quiet=request.quiet)
     settings = _settings(request)
     check_apart({"DATA": request.data, "--dev": request.dev})
@@ -70,9 +72,10 @@ def run(request: Request) -> None:
 
         torch.set_num_threads(request.threads)
     prepared = _prepare(request, settings, voice)
-    model = _train(request, settings, prepared, voice)
-    interrupted = bool(model.record["training"]["interrupted"])
-    _save(model, request.out, keep_checkpoint=interrupted)
+    with one_at_a_time(request.out):
+        model = _train(request, settings, prepared, voice)
+        interrupted = bool(model.record["training"]["interrupted"])
+        _save(model, request.out, keep_checkpoint=interrupted)
     _report(request, model, prepared, voice)
     if interrupted:
         click.get_current_context().exit(INTERRUPTED)
@@ -127,6 +130,7 @@ def _prepare(request: Request, settings: Settings, voice: Voice) -> Prepared:
     from infocal.data.encoded import is_encoded
     from infocal.data.readers import BadRows
     from infocal.data.records import format_of
+    from infocal.fitting import check_trainable
     from infocal.training.preparation import prepare
 
     if is_encoded(request.data):
@@ -165,6 +169,7 @@ def _prepare(request: Request, settings: Settings, voice: Voice) -> Prepared:
             f"{annotated:,} training rows have human evidence; it is not learned from (--supervise does that), "
             "it only serves to score models."
         )
+    check_trainable(settings, prepared)
     return prepared
 
 
@@ -187,10 +192,9 @@ def _open_encoded(request: Request, settings: Settings) -> Prepared:
 
 def _train(request: Request, settings: Settings, prepared: Prepared, voice: Voice) -> Model:
     from infocal.files import write_text
-    from infocal.fitting import check_trainable, resolve_settings, train_prepared
+    from infocal.fitting import resolve_settings, train_prepared
     from infocal.storage import CHECKPOINT, SETTINGS
 
-    check_trainable(settings, prepared)
     write_text(request.out / SETTINGS, resolve_settings(settings, prepared).to_yaml())
     if not request.resume:
         (request.out / CHECKPOINT).unlink(missing_ok=True)

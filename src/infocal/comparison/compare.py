@@ -18,7 +18,7 @@ from infocal.comparison.tables import write_tables
 from infocal.comparison.worker import Job
 from infocal.data.readers import BadRows
 from infocal.errors import MissingExtraError, OtherFolderError
-from infocal.files import check_writable
+from infocal.files import check_writable, one_at_a_time
 from infocal.fitting import WARM_UPS, check_trainable, forget_warm_ups
 from infocal.settings import Settings
 from infocal.storage import HEADER
@@ -71,12 +71,13 @@ def compare(request: Request, *, tell: Tell = lambda note: None) -> Results:
         )
         for run in missing
     ]
-    do_jobs(jobs, processes=request.processes, done=_progress(tell, len(jobs), request.decoder))
-    forget_warm_ups(request.out)
-    results = _collect(request, runs)
-    write_tables(request.out, results, contests(results))
-    write_figures(request.out / "figures", results)
-    write_cases(request.out / "cases.html", results, cases)
+    with one_at_a_time(request.out):
+        do_jobs(jobs, processes=request.processes, done=_progress(tell, len(jobs), request.decoder))
+        forget_warm_ups(request.out)
+        results = _collect(request, runs)
+        write_tables(request.out, results, contests(results))
+        write_figures(request.out / "figures", results)
+        write_cases(request.out / "cases.html", results, cases)
     return results
 
 

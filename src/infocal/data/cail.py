@@ -53,7 +53,7 @@ _SECOND_INSTANCE = re.compile("二审|再审|原审|上诉人")
 _NO_BRACKETS = str.maketrans("", "", "[]")
 _ENCODINGS = ("utf-8", "gb18030")
 _FIRST_LINES = 200
-_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +151,7 @@ def encoding_of(path: str | Path) -> str:
     """
     with open_bytes(path) as stream:
         lines = list(islice(stream, _FIRST_LINES))
-    if lines and lines[0].startswith(_MARKS[1:]):
+    if lines and lines[0].startswith(_UTF_16):
         raise DataError("the file looks like UTF-16", allowed="UTF-8 or GB18030", source=str(path), line=1)
     decoded = {encoding: sum(_is(encoding, line) for line in lines) for encoding in _ENCODINGS}
     if lines and not any(decoded.values()):
@@ -194,7 +194,7 @@ def is_case_file(path: str | Path) -> bool:
 def _is_case(line: bytes) -> bool:
     for encoding in _ENCODINGS:
         try:
-            record = json.loads(line.removeprefix(_MARKS[0]).decode(encoding))
+            record = _json(line, encoding)
         except (ValueError, RecursionError):
             continue
         return isinstance(record, dict) and "fact" in record and isinstance(record.get("meta"), dict)
@@ -234,7 +234,7 @@ def parse_case(raw: bytes, line: int, *, encoding: str, source: str) -> Case:
     """
     problem = partial(DataError, source=source, line=line)
     try:
-        record = json.loads(raw.removeprefix(_MARKS[0]).decode(encoding))
+        record = _json(raw, encoding)
     except UnicodeDecodeError as error:
         found = f"byte 0x{error.object[error.start]:02x} at position {error.start} is not {encoding.upper()}"
         raise problem(found, allowed="one encoding in the whole file") from None
@@ -253,6 +253,11 @@ def parse_case(raw: bytes, line: int, *, encoding: str, source: str) -> Case:
         gravest=_flag(term, "death_penalty", problem) | _flag(term, "life_imprisonment", problem),
         line=line,
     )
+
+
+def _json(line: bytes, encoding: str) -> Any:
+    """What a line says, without the mark that some programs put in front of a file in either encoding."""
+    return json.loads(line.decode(encoding).removeprefix("\ufeff"))
 
 
 def _entry(record: Any, name: str, problem: Any) -> Any:

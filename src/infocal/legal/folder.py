@@ -26,7 +26,7 @@ LEAST_CASES = 100
 WORK, PLAN, FINAL = "work", "plan.json", "final"
 _PART = f"({'|'.join(PARTS)})"
 _OURS = re.compile(rf"\.?({MANIFEST}|{VOCABULARY}|{_PART}-[0-9]+\.arrow)(\.[0-9]+\.partial)?|{WORK}")
-_OURS_AT_WORK = re.compile(rf"\.?({PLAN}|{_PART}-[0-9]+-[0-9]+\.arrow)(\.[0-9]+\.partial)?|{FINAL}")
+_OURS_AT_WORK = re.compile(rf"\.?({PLAN}|{_PART}-[0-9]+-[0-9]+\.(arrow|crc32))(\.[0-9]+\.partial)?|{FINAL}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,8 +145,6 @@ def _known_plan(request: Request) -> Any:
 def _check_ours(out: Path) -> None:
     """Refuse a folder with anything in it that this module did not write: it is never thrown away."""
     work = out / WORK
-    if out.exists() and not out.is_dir():
-        raise SettingsError(f"{out} is a file; name a new or empty folder")
     names = [item.name for item in out.iterdir()] if out.is_dir() else []
     foreign = [name for name in names if not _OURS.fullmatch(name)]
     if work.is_dir():

@@ -21,10 +21,10 @@ from infocal.config import load_settings
 from infocal.data.cail import INTERVALS, REASONS, case_files, encoding_of
 from infocal.data.encoded import FORMAT, MANIFEST, VOCABULARY, arrow, checksum, read_shard
 from infocal.errors import DataError, SettingsError
-from infocal.files import write_text
+from infocal.files import one_at_a_time, write_text
 from infocal.legal.folder import FINAL, KIND, LEAST_CASES, PARTS, Request, finished, plan_of, publish, start
 from infocal.legal.processes import Processes
-from infocal.legal.shards import PAIR, Block, Outcome, encode_block, finish_shard
+from infocal.legal.shards import PAIR, Block, Outcome, encode_block, finish_shard, is_whole
 from infocal.text.segmentation import segmenter_named
 from infocal.text.sources import open_bytes
 from infocal.text.vocabulary import Vocabulary
@@ -49,6 +49,8 @@ def prepare_cases(request: Request, *, progress: Progress = lambda stage, rows, 
     Raises:
         DataError: a file or a line cannot be used, or no class is left.
         SettingsError: the folder holds something else.
+        BusyFolderError: another process is preparing cases in it.
+        UnwritableError: there can be no such folder.
     """
     files = {part: [file for path in request.parts.get(part, ()) for file in case_files(path)] for part in PARTS}
     if not files["train"]:
@@ -57,14 +59,15 @@ def prepare_cases(request: Request, *, progress: Progress = lambda stage, rows, 
     arrow()  # before any work, where a package is missing
     segmenter_named(request.segmenter)
     plan = plan_of(request, files)
-    if (done := finished(request, plan)) is not None:
-        return done
-    work = start(request, plan)
-    with Processes(request.processes) as processes:
-        shards = _encode(request, files, work, processes, progress)
-        manifest = _finish(request, files, shards, work / FINAL, processes, progress)
-    write_text(work / FINAL / MANIFEST, json.dumps({**manifest, "plan": plan}, ensure_ascii=False, indent=1))
-    publish(request.out)
+    with one_at_a_time(request.out):
+        if (done := finished(request, plan)) is not None:
+            return done
+        work = start(request, plan)
+        with Processes(request.processes) as processes:
+            shards = _encode(request, files, work, processes, progress)
+            manifest = _finish(request, files, shards, work / FINAL, processes, progress)
+        write_text(work / FINAL / MANIFEST, json.dumps({**manifest, "plan": plan}, ensure_ascii=False, indent=1))
+        publish(request.out)
     return manifest
 
 
@@ -119,7 +122,7 @@ def _blocks(request: Request, file: Path, stem: Path) -> Iterator[Block]:
                 return
             target = stem.with_name(f"{stem.name}-{number:06d}.arrow")
             yield Block(
-                lines=() if target.is_file() else lines,
+                lines=() if is_whole(target) else lines,
                 first=1 + number * BLOCK_LINES,
                 encoding=encoding,
                 source=str(file),

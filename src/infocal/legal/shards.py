@@ -18,14 +18,15 @@ import numpy as np
 
 from infocal.data.cail import TASKS, parse_case, penalty_interval, why_dropped
 from infocal.data.corpus import CorpusBuilder, flat_positions
-from infocal.data.encoded import checksum, read_shard, write_shard
+from infocal.data.encoded import checksum, damaged, read_shard, write_shard
 from infocal.data.records import BadRows
 from infocal.errors import DataError
+from infocal.files import write_text
 from infocal.text.segmentation import segmenter_named
 from infocal.text.vocabulary import Vocabulary
 from infocal.types import Document
 
-__all__ = ["PAIR", "Block", "Outcome", "encode_block", "finish_shard"]
+__all__ = ["PAIR", "Block", "Outcome", "encode_block", "finish_shard", "is_whole"]
 
 PAIR = ("article", "charge")
 """The tasks whose rare classes are dropped; every case has one of the intervals of the penalty."""
@@ -107,7 +108,21 @@ def encode_block(block: Block) -> Outcome:
     }
     columns = {"line": builder.lines, "long": np.array(long, dtype=np.bool_), **labels}
     write_shard(block.target, *builder.provisional(), columns, note=note)
+    write_text(_beside(block.target), str(checksum(block.target)))
     return Outcome(rows)
+
+
+def is_whole(first: Path) -> bool:
+    """Whether a first shard is there and has the checksum that was noted when it was written."""
+    try:
+        return checksum(first) == int(_beside(first).read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return False
+
+
+def _beside(first: Path) -> Path:
+    """The file of a first shard's checksum, written after it."""
+    return first.with_suffix(".crc32")
 
 
 def _arguments(error: DataError) -> dict[str, Any]:
@@ -133,7 +148,12 @@ def finish_shard(
 
     Returns:
         ``file``, ``rows``, ``tokens``, ``crc32``, ``rare`` (cases left out for their class) and ``cut``.
+
+    Raises:
+        DataError: the first shard is not what was written; another call writes it again.
     """
+    if not is_whole(first):
+        raise damaged(first, "its checksum is not that of the file as it was written", mend="run it again")
     batch, note = read_shard(first)
     labels = {name: batch.column(name).to_pylist() for name in classes}
     numbers = {

@@ -36,7 +36,7 @@ def write_page(
 
     ``rare`` is of legal_rare.py, ``made_up`` of many_classes.py.
     """
-    results = results_of(records, "plain")
+    results, cold = results_of(records, "plain"), results_of(records, "unread")
     facts = cases["plain"]
     data = {f"{part} cases": int(counts["cases"]) for part, counts in facts["summary"].items()}
     data |= {f"classes of {task}": count for task, count in facts["labels"].items()}
@@ -56,10 +56,17 @@ def write_page(
         "## Against what was asked",
         verdicts(results),
         rest.strip(),
-        "## What reading first gives the rivals",
-        "Accuracy of Bernoulli and HardKuma that have read all words for a while before they choose, as above, "
-        "and of the same that choose from the first step, as in their papers (`--set training.warm_up_rounds=0`).",
-        unread(results, results_of(records, "unread")),
+        *(
+            (
+                "## What reading first gives the rivals",
+                "Accuracy of Bernoulli and HardKuma that have read all words for a while before they choose, as "
+                "above, and of the same that choose from the first step, as in their papers "
+                "(`--set training.warm_up_rounds=0`).",
+                unread(results, cold),
+            )
+            if cold
+            else ()
+        ),
         "## Rare classes: `--set loss.balance=0.5`",
         "Charges of three cases or more in training and validation, most of which are rare. Mean over the seeds, "
         "without the option and with it, as often as both were run.",

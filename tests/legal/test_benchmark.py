@@ -3,6 +3,7 @@
 import argparse
 import importlib
 import json
+import re
 import shutil
 import sys
 from dataclasses import replace
@@ -12,11 +13,14 @@ import numpy as np
 import pytest
 import torch
 
+from infocal.data.encoded import EncodedFolder
+from infocal.legal.prepare import prepare_cases
+
 pytest.importorskip("pyarrow")
 pytest.importorskip("rjieba")
 
 FOLDER = Path(__file__).parents[2] / "benchmarks"
-MODULES = ("legal", "legal_report", "legal_rare", "many_classes")
+MODULES = ("legal", "legal_report", "legal_rare", "many_classes", "articles_found")
 
 
 @pytest.fixture
@@ -224,3 +228,17 @@ def test_every_run_of_the_table_is_planned():
         "unread-hardkuma-charge-seed0.json",
     ]
     assert sorted(order, key=planned.index) == order  # what a reader of the table misses most is run first
+
+
+def test_how_often_the_first_article_found_is_right(legal, asked, tmp_path, capsys):
+    module = importlib.import_module("articles_found")
+    manifest = prepare_cases(asked(tmp_path / "cases"))
+    train = EncodedFolder.open(tmp_path / "cases").part("train", "article")
+    for number in range(len(manifest["labels"]["article"])):
+        always = module.first_is_right(train, lambda ids, number=number: torch.full((len(ids), 1), number))
+        assert always == pytest.approx((np.asarray(train.targets) == number).mean())
+    module.main(str(tmp_path / "cases"))
+    assert re.fullmatch(
+        r"training facts 1\.000, each by a retriever without it [01]\.\d{3}, held-out facts [01]\.\d{3}\n",
+        capsys.readouterr().out,
+    )

@@ -133,10 +133,9 @@ def _calibration_rows(results: Sequence[Result], tasks: Sequence[str]) -> list[l
             runs = [result.tasks[task] for result in results if result.row == name and task in result.tasks]
             found = [run["calibration"] for run in runs if run.get("calibration")]
             if found:
-                known = [not figure.startswith("full_text") or ROWS[name].guided for figure in CALIBRATION]
-                cells = [_mean_of(found, figure) for figure in CALIBRATION]
-                shown = [cell if there else "-" for cell, there in zip(cells, known, strict=True)]
-                rows.append([ROWS[name].title, task, *shown])
+                unguided = () if ROWS[name].guided else ("full_text",)
+                cells = ["-" if figure.startswith(unguided) else _mean_of(found, figure) for figure in CALIBRATION]
+                rows.append([ROWS[name].title, task, *cells])
     return rows
 
 

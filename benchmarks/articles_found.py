@@ -3,7 +3,7 @@
     python benchmarks/articles_found.py DIR/cases-30
 
 DIR/cases-30 are the cases that `python benchmarks/legal.py run --out DIR` prepares. Three figures: training facts
-by the retriever that has seen them; the same facts each by a retriever fitted without them (`fla.retriever_folds`),
+by the retriever that has seen them; the same facts each by one fitted without them (`fla.retriever_folds`),
 which is what FLA learns from; held-out facts by the first. No test case is read.
 """
 

@@ -84,7 +84,7 @@ def write_page(
         *(
             (
                 "Two hundred made-up classes, 600 rows of the most frequent, three of the rarest "
-                f"(`python benchmarks/many_classes.py run` on {when(made_up)}; one thread per run). Every class "
+                f"(`python benchmarks/many_classes.py run` on {when(made_up)}; one thread per run)). Every class "
                 "has a word of its own, so that the rare ones can be known:",
                 made_up_table(made_up),
             )
@@ -184,10 +184,10 @@ def unread(results: Sequence[Result], without: Sequence[Result]) -> str:
                 rows.append([task, ROWS[rival].title, *["not run"] * 4, "0"])
                 continue
             read, cold, own = (statistics.fmean(side[seed] for seed in seeds) for side in (*sides, ours))
-            share = mean(figures(without, rival, task, lambda run: run["selected"]))
+            shares = figures(without, rival, task, lambda run: run["selected"])
+            share = f"{100 * statistics.fmean(shares[seed] for seed in seeds):.1f}"
             lead = f"{100 * (own - cold):+.1f}"
-            shown = "-" if share is None else f"{100 * share:.1f}"
-            rows.append([task, ROWS[rival].title, f"{read:.3f}", f"{cold:.3f}", shown, lead, str(len(seeds))])
+            rows.append([task, ROWS[rival].title, f"{read:.3f}", f"{cold:.3f}", share, lead, str(len(seeds))])
     heads = ["task", "row", "reads first", "does not", "its %S", "InfoCal's lead over the latter", "seeds"]
     return markdown_table(heads, rows)
 

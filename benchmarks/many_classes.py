@@ -96,7 +96,11 @@ def run(seeds: int, processes: int) -> None:
     done = {(record["balance"], record["seed"]) for record in kept}
     missing = [(balance, seed) for seed in range(seeds) for balance in BALANCES if (balance, seed) not in done]
     with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-        for one in as_completed([pool.submit(once, balance, seed) for balance, seed in missing]):
+        work = {pool.submit(once, balance, seed): (balance, seed) for balance, seed in missing}
+        for one in as_completed(work):
+            if error := one.exception():  # the others are worth having
+                print("balance {:g}, seed {}: failed: {}".format(*work[one], error), flush=True)
+                continue
             about = {"date": date.today().isoformat(), "machine": machine(), "torch": torch.__version__}
             kept = sorted([*kept, about | one.result()], key=lambda record: (record["seed"], record["balance"]))
             write_text(KEPT, json.dumps(kept, indent=1) + "\n")

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from infocal import files
 from infocal.errors import BusyFolderError, SettingsError, UnwritableError
 from infocal.files import (
     atomic_folder,
@@ -135,6 +136,45 @@ def test_a_folder_is_for_one_process_at_a_time_and_free_when_that_is_killed(tmp_
         assert list(folder.iterdir()) == []
     with one_at_a_time(folder), one_at_a_time(tmp_path):  # a folder in it is another one
         pass
+
+
+@pytest.mark.skipif(os.name != "posix", reason="folders are locked on POSIX systems only")
+def test_a_lock_on_a_folder_that_was_replaced_is_none(tmp_path, monkeypatch):
+    folder, locked = tmp_path / "out", []
+    folder.mkdir()
+    usual = files._lock
+
+    def replaced(path):
+        held = usual(path)
+        locked.append(os.fstat(held).st_ino)
+        if len(locked) == 1:  # between opening it and looking
+            with atomic_folder(path) as new:
+                write_text(new / "a", "new")
+        return held
+
+    monkeypatch.setattr(files, "_lock", replaced)
+    with one_at_a_time(folder):
+        assert len(locked) == 2
+        assert locked[0] != locked[1] == folder.stat().st_ino
+
+
+def test_a_folder_that_nothing_was_put_into_goes_again(tmp_path):
+    with one_at_a_time(tmp_path / "new" / "out"):
+        pass
+    assert list(tmp_path.iterdir()) == []
+    with one_at_a_time(tmp_path / "new" / "out"):
+        write_text(tmp_path / "new" / "out" / "a", "kept")
+    (tmp_path / "mine").mkdir()
+    with one_at_a_time(tmp_path / "mine"):
+        pass
+    assert sorted(item.name for item in tmp_path.iterdir()) == ["mine", "new"]
+
+
+def test_what_a_kill_left_of_a_folder_is_mended_before_it_is_made(tmp_path, dead):
+    (tmp_path / f".model.{dead}.old").mkdir()
+    write_text(tmp_path / f".model.{dead}.old" / "a", "old")
+    with one_at_a_time(tmp_path / "model"):
+        assert (tmp_path / "model" / "a").read_text() == "old"
 
 
 def test_a_file_is_no_folder_to_work_in(tmp_path):

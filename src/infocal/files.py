@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -66,10 +66,13 @@ def check_writable(path: str | Path) -> None:
 
 @contextmanager
 def one_at_a_time(folder: str | Path) -> Iterator[None]:
-    """Keep other processes from working in the same folder meanwhile; it is made if it is not there.
+    """Keep other processes from working in the same folder meanwhile; what decides about it belongs inside, too.
 
-    The folder itself is locked, so nothing is written, and the system forgets the lock with the process that holds
-    it, however that ends. On systems and disks where folders cannot be locked nobody is kept away.
+    The folder is made if it is not there, and goes again if nothing was put into it. What a process left that was
+    killed while it replaced the folder is mended before (`recover`). The folder itself is locked, so nothing is
+    written, and the system forgets the lock with the process that holds it, however that ends. The lock stays with
+    the old folder when that is replaced (`atomic_folder`), so this should be the last that is done to it. On
+    systems and disks where folders cannot be locked nobody is kept away.
 
     Raises:
         BusyFolderError: another process is at work in it.
@@ -79,13 +82,36 @@ def one_at_a_time(folder: str | Path) -> Iterator[None]:
     if folder.exists() and not folder.is_dir():
         raise UnwritableError(str(folder), "it is a file, and a folder is to be written")
     with _naming(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-    held = _lock(folder)
+        recover(folder)
+        made = [path for path in (folder, *folder.parents) if not path.exists()]
+    held = _made_and_locked(folder)
     try:
         yield
     finally:
+        with suppress(OSError):  # something is in it
+            for path in made:
+                path.rmdir()
         if held is not None:
             os.close(held)
+
+
+def _made_and_locked(folder: Path) -> int | None:
+    """An open and locked folder, made if it is not there; None where there are no such locks."""
+    while True:
+        with _naming(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            held = _lock(folder)
+        if held is None or _is_at(folder, held):
+            return held
+        os.close(held)  # another process has replaced or removed it since it was opened
+
+
+def _is_at(path: Path, opened: int) -> bool:
+    """Whether a path leads to what was opened."""
+    try:
+        return os.path.samestat(path.stat(), os.fstat(opened))
+    except FileNotFoundError:
+        return False
 
 
 def _lock(folder: Path) -> int | None:

@@ -6,7 +6,7 @@ import contextlib
 import json
 import math
 import shutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -52,13 +52,13 @@ OWN = frozenset({HEADER, WEIGHTS, VOCABULARY, SCORED, CARD, *RUN})
 """All that a model's folder may hold."""
 
 
-def save_model(model: Rationalizer | JointRationalizer, path: Path, *, keep_run: bool = False) -> None:
+def save_model(model: Rationalizer | JointRationalizer, path: Path, *, keep: Collection[str] = ()) -> None:
     """Write the folder in one step.
 
     Args:
         model: what to save.
         path: the folder; a model in it is replaced.
-        keep_run: whether what the training run left in the folder is this model's and stays.
+        keep: names of what the training run left in the folder (``RUN``) that are this model's and stay.
     """
     from infocal.methods.views import TaskView
 
@@ -72,7 +72,7 @@ def save_model(model: Rationalizer | JointRationalizer, path: Path, *, keep_run:
         write_bytes(folder / SCORED, _scored(parts))
         write_text(folder / VOCABULARY, json.dumps(model.vocabulary.to_json(), ensure_ascii=False))
         write_text(folder / CARD, model_card(model))
-        for name in RUN if keep_run else ():
+        for name in keep:
             _carry(path / name, folder / name)
         header = {
             "format": FORMAT,

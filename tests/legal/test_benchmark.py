@@ -162,7 +162,8 @@ def test_what_reading_first_gives(legal):
         runs("bernoulli", 0, 0.9),
         runs("bernoulli", 1, 0.5),
     ]
-    table = page.unread(read, [runs("bernoulli", 0, 0.875)])
+    alone = page.Result("bernoulli", 2, {"charge": {"accuracy": 0.1, "selected": 0.9}}, 1.0)
+    table = page.unread(read, [runs("bernoulli", 0, 0.875), alone])
     assert "| charge | Bernoulli | 0.900 | 0.875 | 20.0 | +4.5 | 1 |" in table
     assert "| charge | HardKuma | not run | not run | not run | not run | 0 |" in table
 
@@ -198,6 +199,11 @@ def test_made_up_classes_are_run_once_and_shown(many, legal, arguments, monkeypa
     assert set(kept[0]["readers"]["chosen words"]["found"]) == {"up to 5", "6 to 30"}
     monkeypatch.setattr(many, "once", lambda *_: pytest.fail("trained again"))
     many.run(1, 1)
+    assert many.read(many.KEPT) == kept
+    monkeypatch.setattr(many, "once", lambda *_: 1 / 0)
+    capsys.readouterr()
+    many.run(2, 1)
+    assert "balance 1, seed 1: failed: division by zero" in capsys.readouterr().out
     assert many.read(many.KEPT) == kept
     arguments.rows = ["infocal"]
     legal.run(arguments)

@@ -143,3 +143,12 @@ def test_a_folder_in_place_of_a_file_is_called_what_it_is(model, corpus, files, 
     assert "this is a folder of `infocal prepare`" in " ".join(result.stderr.split())
     said = " ".join(run("explain", model, "--input", files).stderr.split())
     assert "`infocal train` and `evaluate` also take" in said
+
+
+def test_held_out_cases_that_are_training_cases_are_told(tmp_path, cases, write):
+    for part in ("train", "valid"):
+        write(tmp_path / f"{part}.json", cases(60, seed=0))
+    words = ("--least-cases", 5, "--processes", 1)
+    assert run("prepare", "cail", "--data", tmp_path, "--out", tmp_path / "cases", *words).exit_code == 0
+    result = run("train", tmp_path / "cases", "--label", "charge", "--out", tmp_path / "model", *CHANGES)
+    assert "60 of the 60 held-out texts have the words of a training text" in " ".join(result.stderr.split())

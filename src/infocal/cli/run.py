@@ -65,14 +65,14 @@ def run(request: Request) -> None:
     voice = Voice(quiet=request.quiet)
     settings = _settings(request)
     check_apart({"DATA": request.data, "--dev": request.dev})
-    if _nothing_to_do(request, voice):
-        return
     if request.threads is not None:
         import torch
 
         torch.set_num_threads(request.threads)
-    prepared = _prepare(request, settings, voice)
     with one_at_a_time(request.out):
+        if _nothing_to_do(request, voice):
+            return
+        prepared = _prepare(request, settings, voice)
         model = _train(request, settings, prepared, voice)
         interrupted = bool(model.record["training"]["interrupted"])
         _save(model, request.out, keep_checkpoint=interrupted)
@@ -101,11 +101,10 @@ def _settings(request: Request) -> Settings:
 
 def _nothing_to_do(request: Request, voice: Voice) -> bool:
     """Whether the run is already finished; SettingsError where training would destroy something."""
-    from infocal.files import check_writable, clear_leftovers, recover
+    from infocal.files import check_writable, clear_leftovers
     from infocal.storage import CHECKPOINT, HEADER, check_replaceable
 
     out = request.out
-    recover(out)
     check_replaceable(out)
     check_writable(out / HEADER)
     clear_leftovers(out)
@@ -174,6 +173,7 @@ def _prepare(request: Request, settings: Settings, voice: Voice) -> Prepared:
 
 
 def _open_encoded(request: Request, settings: Settings) -> Prepared:
+    from infocal.training.description import note_of_repeats
     from infocal.training.preparation import open_encoded
 
     for option, given in (
@@ -187,7 +187,10 @@ def _open_encoded(request: Request, settings: Settings) -> Prepared:
         if given:
             raise SettingsError(f"{request.data} is an encoded corpus; {option} cannot be used with it")
     labels = request.columns.labels
-    return open_encoded(request.data, labels if len(labels) > 1 else request.columns.label or "label", settings)
+    label = list(labels) if len(labels) > 1 else request.columns.label or "label"
+    prepared = open_encoded(request.data, label, settings)
+    prepared.notes.extend(note_of_repeats(prepared.train, prepared.dev))
+    return prepared
 
 
 def _train(request: Request, settings: Settings, prepared: Prepared, voice: Voice) -> Model:
@@ -221,11 +224,9 @@ def _trackers(request: Request, voice: Voice) -> list[Tracker]:
 
 
 def _save(model: Model, out: Path, *, keep_checkpoint: bool) -> None:
-    from infocal.storage import CHECKPOINT, save_model
+    from infocal.storage import CHECKPOINT, RUN, save_model
 
-    save_model(model, out, keep_run=True)
-    if not keep_checkpoint:
-        (out / CHECKPOINT).unlink(missing_ok=True)
+    save_model(model, out, keep=[name for name in RUN if keep_checkpoint or name != CHECKPOINT])
 
 
 def _report(request: Request, model: Model, prepared: Prepared, voice: Voice) -> None:

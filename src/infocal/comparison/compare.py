@@ -48,6 +48,11 @@ def compare(request: Request, *, tell: Tell = lambda note: None) -> Results:
             fails later raises nothing; it is among the failures of the results.
     """
     _check_extra()
+    with one_at_a_time(request.out):
+        return _compare(request, tell)
+
+
+def _compare(request: Request, tell: Tell) -> Results:
     _check_folder(request.out)
     runs = plan_runs(request)
     cases = draw_cases(request.sources)
@@ -71,13 +76,12 @@ def compare(request: Request, *, tell: Tell = lambda note: None) -> Results:
         )
         for run in missing
     ]
-    with one_at_a_time(request.out):
-        do_jobs(jobs, processes=request.processes, done=_progress(tell, len(jobs), request.decoder))
-        forget_warm_ups(request.out)
-        results = _collect(request, runs)
-        write_tables(request.out, results, contests(results))
-        write_figures(request.out / "figures", results)
-        write_cases(request.out / "cases.html", results, cases)
+    do_jobs(jobs, processes=request.processes, done=_progress(tell, len(jobs), request.decoder))
+    forget_warm_ups(request.out)
+    results = _collect(request, runs)
+    write_tables(request.out, results, contests(results))
+    write_figures(request.out / "figures", results)
+    write_cases(request.out / "cases.html", results, cases)
     return results
 
 

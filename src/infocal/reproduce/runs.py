@@ -11,7 +11,7 @@ from infocal.errors import OtherFolderError, OtherRunError
 from infocal.fitting import StoppedEarlyError, train_method, train_prepared
 from infocal.reproduce.scoring import agreement
 from infocal.settings import Settings
-from infocal.storage import CHECKPOINT, HEADER, METRICS, WEIGHTS, read_header, save_model, save_weights
+from infocal.storage import CHECKPOINT, HEADER, METRICS, RUN, WEIGHTS, read_header, save_model, save_weights
 from infocal.training.tracking import MetricsFile, Tracker
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def train_model(
         raise OtherFolderError(f"{model_folder} {BEGUN}") from None
     if model.record["training"]["interrupted"]:
         raise StoppedEarlyError(STOPPED)
-    save_model(model, model_folder, keep_run=True)
+    save_model(model, model_folder, keep=RUN)
     saved(float(model.record["training"]["seconds"]))
     (model_folder / CHECKPOINT).unlink(missing_ok=True)
     return model

@@ -143,7 +143,8 @@ def prepare(
 def open_encoded(encoded: str | Path | EncodedFolder, label: str | Sequence[str], settings: Settings) -> Prepared:
     """What a run reads, from a folder that `infocal prepare` wrote.
 
-    Its part valid is held out; if there is none, a share of its part train. Tokens stay on disk.
+    Its part valid is held out; if there is none, a share of its part train. Tokens stay on disk. Held-out texts
+    that are training texts too are not looked for, which would read all of them (see `note_of_repeats`).
 
     Args:
         encoded: the folder, or its path.
@@ -188,7 +189,6 @@ def open_encoded(encoded: str | Path | EncodedFolder, label: str | Sequence[str]
         split=split,
         bad_rows=BadRows(),
     )
-    notes += note_of_repeats(train, dev)
     return Prepared(cut, folder.vocabulary, vectors, task, train, dev, summary, notes, max_tokens)
 
 

@@ -144,6 +144,18 @@ class TestTrain:
         assert "nothing to resume" in result.stdout
         assert (copied / "model.json").read_bytes() == before
 
+    @pytest.mark.parametrize(
+        ("other", "name"),
+        [(("--seed", 7), "seed"), (("--label", "verdict"), "label"), (("--method", "hardkuma"), "method")],
+    )
+    def test_a_finished_run_of_another_kind_is_none(self, folder, copied, other, name):
+        before = (copied / "model.json").read_bytes()
+        result = run("train", folder / "train.jsonl", "--out", copied, "--resume", *TINY, *other)
+        assert (result.exit_code, result.stdout) == (5, "")
+        said = " ".join(result.stderr.split())
+        assert re.search(rf"is finished, with another [^;]*{name}[^;]*; --overwrite trains anew", said)
+        assert (copied / "model.json").read_bytes() == before
+
     def test_overwrite_replaces_the_model_and_quiet_says_only_the_result(self, folder, copied):
         words = ("--overwrite", "--quiet", "--seed", 5, "--supervise", "--tensorboard", "--threads", 1)
         result = run("train", folder / "train.jsonl", "--out", copied, *words, *TINY)

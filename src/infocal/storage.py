@@ -36,6 +36,7 @@ __all__ = [
     "count_parameters",
     "load_method",
     "load_model",
+    "other_settings",
     "read_header",
     "save_model",
     "save_weights",
@@ -114,6 +115,32 @@ def _carry(source: Path, target: Path) -> None:
         shutil.copytree(source, target)
     elif source.is_file():
         shutil.copyfile(source, target)
+
+
+def other_settings(header: Mapping[str, Any], settings: Settings) -> list[str]:
+    """Dotted names of the settings that a saved model was trained with another value of.
+
+    Where the vectors lie and how often checkpoints are written makes no difference; what training settles itself
+    is as it was asked for.
+    """
+    trained = Settings.parse(header["settings"])
+    if settings.loss.calibration_window == "auto":
+        loss = trained.loss.model_copy(update={"calibration_window": "auto"})
+        trained = trained.model_copy(update={"loss": loss})
+    one, other = _flat(trained), _flat(settings)
+    differ = (name for name in one.keys() | other.keys() if one.get(name) != other.get(name))
+    return sorted(differ, key=lambda name: (name.count("."), name))
+
+
+def _flat(settings: Settings) -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name, value in settings.model_dump(mode="json").items():
+        flat |= (
+            {f"{name}.{key}": item for key, item in value.items()} if isinstance(value, dict) else {name: value}
+        )
+    for name in ("text.vectors", "training.checkpoint_seconds"):
+        flat.pop(name)
+    return flat
 
 
 def count_parameters(path: Path) -> int:

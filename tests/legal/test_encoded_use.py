@@ -47,7 +47,7 @@ def model(corpus, tmp_path_factory):
     out = tmp_path_factory.mktemp("trained") / "model"
     result = run("train", corpus, "--label", "charge", "--out", out, *CHANGES)
     assert result.exit_code == 0, result.output
-    assert "(`infocal prepare cail --max-tokens` changes that)" in " ".join(result.stderr.split())
+    assert "(--max-tokens when they are prepared changes that)" in " ".join(result.stderr.split())
     return out
 
 
@@ -142,7 +142,7 @@ def test_a_folder_in_place_of_a_file_is_called_what_it_is(model, corpus, files, 
     assert result.exit_code == 3
     assert "this is a folder of `infocal prepare`" in " ".join(result.stderr.split())
     said = " ".join(run("explain", model, "--input", files).stderr.split())
-    assert "`infocal train` and `evaluate` also take" in said
+    assert "`infocal prepare cail` makes one that `infocal train` and `evaluate` take" in said
 
 
 def test_held_out_cases_that_are_training_cases_are_told(tmp_path, cases, write):
@@ -152,3 +152,22 @@ def test_held_out_cases_that_are_training_cases_are_told(tmp_path, cases, write)
     assert run("prepare", "cail", "--data", tmp_path, "--out", tmp_path / "cases", *words).exit_code == 0
     result = run("train", tmp_path / "cases", "--label", "charge", "--out", tmp_path / "model", *CHANGES)
     assert "60 of the 60 held-out texts have the words of a training text" in " ".join(result.stderr.split())
+
+
+def test_a_finished_run_on_encoded_cases_is_known(corpus, model):
+    words = ("train", corpus, "--out", model, "--resume", *CHANGES)
+    assert "nothing to resume" in run(*words, "--label", "charge").stdout
+    result = run(*words, "--label", "term")
+    assert result.exit_code == 5
+    assert "with another label" in " ".join(result.stderr.split())
+
+
+def test_who_takes_the_one_for_the_other_is_told(corpus, files, tmp_path):
+    """A folder of cases is not prepared yet; one that is, is not prepared again."""
+    result = run("train", files, "--label", "charge", "--out", tmp_path / "model")
+    assert "`infocal prepare cail`" in " ".join(result.stderr.split())
+    result = run("train", files / "train.json", "--label", "charge", "--out", tmp_path / "model")
+    assert "--text fact and --label article, charge or term" in " ".join(result.stderr.split())
+    result = run("prepare", "cail", "--data", corpus, "--out", tmp_path / "cases")
+    assert result.exit_code == 3
+    assert "this is what `infocal prepare` wrote" in " ".join(result.stderr.split())

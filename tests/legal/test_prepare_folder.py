@@ -22,8 +22,17 @@ def test_a_second_call_does_nothing_and_another_plan_is_refused(tmp_path, asked)
     before = {item.name: item.stat().st_mtime_ns for item in out.iterdir()}
     assert prepare_cases(asked(out)) == first
     assert {item.name: item.stat().st_mtime_ns for item in out.iterdir()} == before
-    with pytest.raises(SettingsError, match="--overwrite"):
-        prepare_cases(asked(out, least_cases=5))
+    for changes, found in (
+        ({"least_cases": 5}, "--least-cases 10 there, 5 here"),
+        ({"max_tokens": 7, "least_cases": 5}, "--least-cases 10 there, 5 here; --max-tokens 1000 there, 7 here"),
+        ({"segmenter": "characters"}, "segmenter chinese there, characters here"),
+        (
+            {"parts": {"train": asked(out).parts["train"]}},
+            r"for valid it read 'valid\.json', and none are named here",
+        ),
+    ):
+        with pytest.raises(SettingsError, match=rf"another preparation \({found}.*--overwrite"):
+            prepare_cases(asked(out, **changes))
     assert prepare_cases(asked(out, least_cases=1, overwrite=True))["labels"]["charge"][-1] == "抢劫"
 
 
@@ -39,8 +48,17 @@ def test_another_preparation_that_is_begun_stays(tmp_path, asked):
 def test_what_other_rules_made_is_not_the_same(tmp_path, monkeypatch, asked):
     prepare_cases(asked(tmp_path / "out"))
     monkeypatch.setattr(folder, "RULES", folder.RULES + 1)
-    with pytest.raises(SettingsError, match="another preparation"):
+    with pytest.raises(SettingsError, match=r"another preparation \(of another version of infocal\)"):
         prepare_cases(asked(tmp_path / "out"))
+
+
+def test_files_that_changed_are_named(tmp_path, asked, files):
+    shutil.copytree(files, tmp_path / "cases")
+    prepare_cases(asked(tmp_path / "out", where=tmp_path / "cases"))
+    with (tmp_path / "cases" / "test.json").open("a") as stream:
+        stream.write("\n")
+    with pytest.raises(SettingsError, match=r"another preparation \(changed since: 'test\.json'\)"):
+        prepare_cases(asked(tmp_path / "out", where=tmp_path / "cases"))
 
 
 def test_a_folder_of_the_users_own_is_left_alone(tmp_path, asked):

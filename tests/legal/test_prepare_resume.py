@@ -34,12 +34,12 @@ def test_what_a_kill_at_the_very_end_leaves_is_removed(tmp_path, asked):
 
 def test_what_is_begun_serves_another_floor_of_classes(tmp_path, asked):
     out = tmp_path / "out"
-    with pytest.raises(DataError, match="smaller --least-cases"):
+    with pytest.raises(DataError, match="too few classes"):
         prepare_cases(asked(out, least_cases=1000))
     shards = sorted((out / "work").glob("*.arrow"))
     before = [shard.stat().st_mtime_ns for shard in shards]
     assert before
-    with pytest.raises(DataError, match="smaller --least-cases"):
+    with pytest.raises(DataError, match="too few classes"):
         prepare_cases(asked(out, least_cases=999))
     assert [shard.stat().st_mtime_ns for shard in shards] == before
     manifest = prepare_cases(asked(out))
@@ -92,6 +92,31 @@ def test_an_error_names_the_line_and_nothing_done_is_lost(files, tmp_path, monke
     done = prepare_cases(asked(out, parts=parts, skip_bad=True))
     assert done["summary"]["train"]["not readable"] == 1
     assert "line 101" in done["not readable"][0]
+
+
+def test_a_mended_file_is_read_again_and_nothing_else(files, tmp_path, monkeypatch, write, cases, asked, contents):
+    path, parts = write(tmp_path / "test.json", cases(100, seed=2)), asked(tmp_path).parts
+    whole, encoded = path.read_bytes(), []
+    path.write_bytes(whole + b"{broken\n" * 50)
+    wanted = asked(tmp_path / "out", parts={**parts, "test": [path]})
+    with pytest.raises(DataError, match="line 101"):
+        prepare_cases(wanted)
+    path.write_bytes(whole[: len(whole) // 2].rpartition(b"\n")[0])
+    usual = prepare.encode_block
+    monkeypatch.setattr(prepare, "encode_block", lambda block: encoded.append(block.target.name) or usual(block))
+    prepare_cases(wanted)
+    assert encoded == ["test-000-000000.arrow", "test-000-000001.arrow"]
+    prepare_cases(replace(wanted, out=tmp_path / "other"))
+    assert contents(tmp_path / "out") == contents(tmp_path / "other")
+
+
+def test_what_is_begun_with_other_files_stays(files, tmp_path, monkeypatch, write, cases, asked):
+    begin(asked(tmp_path / "out"), monkeypatch)
+    before = sorted(item.name for item in (tmp_path / "out" / "work").iterdir())
+    other = {"train": [write(tmp_path / "other.json", cases(100))]}
+    with pytest.raises(SettingsError, match=r"for train it read 'train\.json', and 'other\.json' are named here"):
+        prepare_cases(asked(tmp_path / "out", parts=other))
+    assert sorted(item.name for item in (tmp_path / "out" / "work").iterdir()) == before
 
 
 def dies(*arguments):

@@ -197,7 +197,9 @@ def test_a_line_that_cannot_be_read_is_left_out_and_told(command, data, tmp_path
     assert "train.json, line 91" in run(*words).stderr
     assert run(*words, "--skip-bad").exit_code == 0
     result = run(*words)  # of the cases that are there, a line was left out
-    assert "was prepared from other files or with other settings" in " ".join(result.stderr.split())
+    assert "holds another preparation (with --skip-bad there); remove it, or name another folder" in " ".join(
+        result.stderr.split()
+    )
     page = (tmp_path / "o" / "table.md").read_text()
     assert "| not readable | 1 | 0 | 0 |" in page
     assert "- Left out: " in page and "train.json, line 91" in page
@@ -261,6 +263,28 @@ def test_articles_that_nobody_reads_are_told(command, out, tmp_path):
     result = run(*words, "--articles", tmp_path / "law.jsonl")
     assert "only fla uses them" in " ".join(result.stderr.split())
     assert "cases.html" not in result.stdout  # no row shows words
+
+
+@pytest.mark.parametrize(
+    "name", ["cases.html", "table.csv", "runs/topjudge/article+charge/seed0/weights.safetensors"]
+)
+def test_files_of_others_are_not_replaced(command, tmp_path, name):
+    path = tmp_path / "o" / name
+    path.parent.mkdir(parents=True)
+    path.write_text("mine")
+    result = run(*command, "--out", tmp_path / "o", "--methods", "topjudge", "--tasks", "article,charge")
+    assert result.exit_code == 2
+    assert "is not of this experiment, which would replace it" in " ".join(result.stderr.split())
+    assert [item for item in (tmp_path / "o").rglob("*") if item.is_file()] == [path]
+    assert path.read_text() == "mine"
+
+
+def test_a_page_of_cases_that_goes_is_told(command, out):
+    words = [*command, "--out", out, "--tasks", "article,charge", "--methods", "infocal"]
+    assert "cases.html" in run(*words).stdout
+    result = run(*words, "--cases", 0)
+    assert not (out / "cases.html").exists()
+    assert "cases.html of an earlier call is removed" in " ".join(result.stderr.split())
 
 
 def test_rows_that_read_all_words_stay_when_another_share_is_asked_for(out, command):
@@ -360,7 +384,7 @@ def test_articles_of_other_names_are_not_passed_over(command, tmp_path):
     (tmp_path / "law.jsonl").write_text(json.dumps({"article": "第264条", "text": "盗窃公私财物"}) + "\n")
     result = run(*command, "--out", tmp_path / "o", "--methods", "fla", "--articles", tmp_path / "law.jsonl")
     assert result.exit_code == 3
-    assert "第264条" in result.stderr
+    assert "law.jsonl: the articles are called '第264条'" in " ".join(result.stderr.split())
     assert "names as in the cases: '133', '234', '264'" in " ".join(result.stderr.split())
 
 

@@ -42,7 +42,7 @@ ROWS = (
 )
 """Those of ``infocal.reproduce.judgement_rows``, named again for the same reason."""
 USUAL = ("full-text", "bernoulli", "hardkuma", "infocal", "fla", "topjudge", "mpbfn", "infocal-joint")
-CASES = "cases.html"
+PREPARED, TABLES, CASES = "cases", ("table.md", "table.csv", "table.tex"), "cases.html"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,6 +150,7 @@ def cail(**options: Any) -> None:
     check_plan(plan)  # before the cases are prepared, which takes long
     parts = _parts(request.data, voice)
     with one_at_a_time(request.out):
+        _check_folder(request.out)
         _reproduce(request, plan, parts, voice)
 
 
@@ -167,7 +168,7 @@ def _reproduce(request: _Request, plan: Plan, parts: Mapping[str, tuple[Path, ..
     if schedule:
         voice.tell(schedule)
     outcome = reproduce_cail(
-        request.out / "cases",
+        request.out / PREPARED,
         plan,
         request.out,
         trackers=progress_bars(voice),
@@ -193,12 +194,13 @@ def _parts(folder: Path, voice: Voice) -> dict[str, tuple[Path, ...]]:
 def _prepare(request: _Request, parts: Mapping[str, tuple[Path, ...]], voice: Voice) -> dict[str, Any]:
     import os
 
-    from infocal.errors import SettingsError
+    from infocal.errors import OtherFolderError
+    from infocal.legal.folder import OtherPreparationError
     from infocal.legal.prepare import Request, prepare_cases
 
     what = Request(
         parts=parts,
-        out=request.out / "cases",
+        out=request.out / PREPARED,
         least_cases=request.least_cases,
         max_tokens=request.max_tokens,
         processes=request.threads or os.cpu_count() or 1,
@@ -207,11 +209,24 @@ def _prepare(request: _Request, parts: Mapping[str, tuple[Path, ...]], voice: Vo
     try:
         with Bar(voice) as bar:
             return prepare_cases(what, progress=bar.move)
-    except SettingsError:
-        raise SettingsError(
-            f"{what.out} was prepared from other files or with other settings, or holds something else; "
-            "remove it, or name another folder with --out"
+    except OtherPreparationError as error:
+        raise OtherFolderError(
+            f"{what.out} holds another preparation ({error.difference}); remove it, or name another folder with "
+            "--out"
         ) from None
+
+
+def _check_folder(out: Path) -> None:
+    """Refuse a folder with files of others that would be replaced."""
+    from infocal.errors import OtherFolderError
+    from infocal.fitting import WARM_UPS
+
+    foreign = [name for name in (*TABLES, CASES, "runs", WARM_UPS) if (out / name).exists()]
+    ours = (out / PREPARED).is_dir() or any(out.glob("runs/*/*/seed*/trained.json"))
+    if foreign and not ours:
+        raise OtherFolderError(
+            f"{out / foreign[0]} is not of this experiment, which would replace it; use another --out"
+        )
 
 
 def _facts(
@@ -288,8 +303,10 @@ def _deliver(
         "table.tex": latex_table(results, plan.tasks, official),
         **({CASES: cases_page(facts, title=title)} if facts else {}),
     }
-    if not facts:
-        (request.out / CASES).unlink(missing_ok=True)  # it would be of other runs than the table
+    page = request.out / CASES
+    if not facts and page.exists():
+        page.unlink()
+        voice.tell(f"{page} of an earlier call is removed: it could be of other runs than the table.")
     for name, content in texts.items():
         write_text(request.out / name, content)
     voice.result.print(Table("Cases read, left out, and kept", ("", *summary), filter_rows(summary)))

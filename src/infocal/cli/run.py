@@ -70,7 +70,7 @@ def run(request: Request) -> None:
 
         torch.set_num_threads(request.threads)
     with one_at_a_time(request.out):
-        if _nothing_to_do(request, voice):
+        if _nothing_to_do(request, settings, voice):
             return
         prepared = _prepare(request, settings, voice)
         model = _train(request, settings, prepared, voice)
@@ -99,7 +99,7 @@ def _settings(request: Request) -> Settings:
     )
 
 
-def _nothing_to_do(request: Request, voice: Voice) -> bool:
+def _nothing_to_do(request: Request, settings: Settings, voice: Voice) -> bool:
     """Whether the run is already finished; SettingsError where training would destroy something."""
     from infocal.files import check_writable, clear_leftovers
     from infocal.storage import CHECKPOINT, HEADER, check_replaceable
@@ -112,6 +112,7 @@ def _nothing_to_do(request: Request, voice: Voice) -> bool:
         if (out / CHECKPOINT).is_file():
             return False
         if (out / HEADER).is_file() and not request.overwrite:
+            _check_finished(request, settings)
             voice.say(f"The run in {out} is finished; there is nothing to resume. --overwrite trains anew.")
             return True
         voice.tell(f"There is no checkpoint in {out}; training starts anew.")
@@ -123,6 +124,28 @@ def _nothing_to_do(request: Request, voice: Voice) -> bool:
             "replace it, or name another folder with --out"
         )
     return False
+
+
+def _check_finished(request: Request, settings: Settings) -> None:
+    """Refuse to call a run finished that was another one."""
+    from infocal.data.encoded import is_encoded
+    from infocal.errors import OtherRunError
+    from infocal.settings import Settings as Parsed
+    from infocal.storage import other_settings, read_header
+
+    header = read_header(request.out)
+    labels = header["record"].get("data", {}).get("columns", {}).get("label", "label")
+    asked = list(request.columns.labels) or ["label"]
+    other = ["label"] if asked != ([labels] if isinstance(labels, str) else list(labels)) else []
+    if is_encoded(request.data):  # how its texts were cut is not the run's choice
+        trained = Parsed.parse(header["settings"]).text
+        cut = {"max_tokens": trained.max_tokens, "segmenter": trained.segmenter}
+        settings = settings.model_copy(update={"text": settings.text.model_copy(update=cut)})
+    if other := other + other_settings(header, settings):
+        raise OtherRunError(
+            f"the run in {request.out} is finished, with another {', '.join(other[:5])}; --overwrite trains anew, "
+            "or name another folder with --out"
+        )
 
 
 def _prepare(request: Request, settings: Settings, voice: Voice) -> Prepared:

@@ -239,7 +239,8 @@ def parse_case(raw: bytes, line: int, *, encoding: str, source: str) -> Case:
         found = f"byte 0x{error.object[error.start]:02x} at position {error.start} is not {encoding.upper()}"
         raise problem(found, allowed="one encoding in the whole file") from None
     except (ValueError, RecursionError) as error:
-        raise problem(f"the line is not JSON ({error})", allowed="one JSON object a line") from None
+        why = "a number has too many digits" if "int_max_str_digits" in str(error) else error
+        raise problem(f"the line is not JSON ({why})", allowed="one JSON object a line") from None
     fact, meta = _entry(record, "fact", problem), _entry(record, "meta", problem)
     if not isinstance(fact, str) or not fact.strip():
         raise problem(f"the fact is {shown(fact)}", allowed="a text with words")
@@ -264,7 +265,7 @@ def _entry(record: Any, name: str, problem: Any) -> Any:
     if not isinstance(record, dict):
         raise problem(f"{shown(record)} stands where an object with {name!r} should", allowed="CAIL2018's layout")
     if name not in record:
-        raise problem(f"there is no {name!r}; there are {shown(list(record))}", allowed="CAIL2018's layout")
+        raise problem(f"there is no {name!r}, only {shown_list(list(record))}", allowed="CAIL2018's layout")
     return record[name]
 
 
@@ -287,7 +288,7 @@ def _numbers(meta: Any, name: str, problem: Any) -> tuple[int, ...]:
     values = _entry(meta, name, problem)
     if isinstance(values, list) and all(re.fullmatch(r"[0-9]{1,9}", str(value).strip()) for value in values):
         return tuple(dict.fromkeys(int(value) for value in values))
-    raise problem(f"{name} is {shown(values)}", allowed="a list of whole numbers")
+    raise problem(f"{name} is {shown(values)}", allowed="a list of whole numbers of up to nine digits")
 
 
 def _months(value: Any, problem: Any) -> int | None:

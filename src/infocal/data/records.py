@@ -98,7 +98,10 @@ def _folder(path: Path) -> DataError:
     if is_encoded(path):
         found = "this is a folder of `infocal prepare`, which keeps numbers of words and no texts"
         return DataError(found, allowed="a file of texts", source=str(path))
-    allowed = "a file of texts; `infocal train` and `evaluate` also take a folder that `infocal prepare` wrote"
+    allowed = (
+        "a file of texts; of a folder of court cases `infocal prepare cail` makes one that `infocal train` and "
+        "`evaluate` take"
+    )
     return DataError("this is a folder", allowed=allowed, source=str(path))
 
 
@@ -131,9 +134,12 @@ def check_columns(columns: Collection[str], required: Iterable[str], source: str
 
 def missing_column(name: str, columns: Collection[str], source: str, line: int | None = None) -> DataError:
     """The error for a column that is not there, with those that are."""
+    allowed = "one of these, chosen with --text NAME, --label NAME or --rationale NAME"
+    if {"fact", "meta"} <= set(columns):
+        allowed = "of court cases --text fact and --label article, charge or term, or `infocal prepare cail` first"
     return DataError(
         f"there is no column {shown(name)}; the columns are {shown_list(list(columns))}",
-        allowed="one of these, chosen with --text NAME, --label NAME or --rationale NAME",
+        allowed=allowed,
         source=source,
         line=line,
     )

@@ -141,13 +141,11 @@ def _folds(corpus: Corpus, count: int) -> NDArray[np.int64]:
     return sums % count
 
 
-def check_names(texts: Mapping[str, str], names: Sequence[str]) -> None:
-    """Raise DataError if there are texts, and no article of the cases has one."""
+def check_names(texts: Mapping[str, str], names: Sequence[str], *, source: str = "the law articles") -> None:
+    """Raise DataError if there are texts, of the file ``source``, and no article of the cases is among them."""
     if texts and not any(name in texts for name in names):
         found = f"the articles are called {shown_list(list(texts))}, and none of the cases' articles is"
-        raise DataError(
-            found, allowed=f"names as in the cases: {shown_list(list(names))}", source="the law articles"
-        )
+        raise DataError(found, allowed=f"names as in the cases: {shown_list(list(names))}", source=source)
 
 
 def _in_words(name: str, *, chinese: bool) -> str:

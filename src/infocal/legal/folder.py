@@ -16,7 +16,19 @@ from infocal.errors import DataError, SettingsError
 from infocal.files import clear_leftovers, write_text
 from infocal.text.sources import shown_list
 
-__all__ = ["FINAL", "KIND", "LEAST_CASES", "PARTS", "Request", "finished", "plan_of", "publish", "start"]
+__all__ = [
+    "FINAL",
+    "KIND",
+    "LEAST_CASES",
+    "PARTS",
+    "OtherPreparationError",
+    "Request",
+    "finished",
+    "plan_of",
+    "publish",
+    "start",
+    "stem_of",
+]
 
 PARTS = ("train", "valid", "test")
 KIND = "cail"
@@ -24,6 +36,7 @@ RULES = 4
 """Raised when cases are sifted in another way, so that what older rules made is not taken for the same."""
 LEAST_CASES = 100
 WORK, PLAN, FINAL = "work", "plan.json", "final"
+_OPTIONS = {"least_cases": "--least-cases", "max_tokens": "--max-tokens", "segmenter": "segmenter"}
 _PART = f"({'|'.join(PARTS)})"
 _OURS = re.compile(rf"\.?({MANIFEST}|{VOCABULARY}|{_PART}-[0-9]+\.arrow)(\.[0-9]+\.partial)?|{WORK}")
 _OURS_AT_WORK = re.compile(rf"\.?({PLAN}|{_PART}-[0-9]+-[0-9]+\.(arrow|crc32))(\.[0-9]+\.partial)?|{FINAL}")
@@ -55,6 +68,27 @@ class Request:
     overwrite: bool = False
 
 
+class OtherPreparationError(SettingsError):
+    """A folder of another preparation.
+
+    Args:
+        path: the folder.
+        difference: in what it is another one.
+    """
+
+    def __init__(self, path: Path, difference: str) -> None:
+        super().__init__(
+            f"{path} holds another preparation ({difference}); use --overwrite to replace it, or name another "
+            "folder with --out"
+        )
+        self.difference = difference
+
+
+def stem_of(part: str, number: int) -> str:
+    """What the names of a file's first shards begin with."""
+    return f"{part}-{number:03d}"
+
+
 def plan_of(request: Request, files: Mapping[str, Sequence[Path]]) -> dict[str, Any]:
     """What must be the same for a preparation to be gone on with; of files their name, size and time."""
     chosen = {name: value for name, value in asdict(request).items() if name not in _NOT_PLANNED}
@@ -72,8 +106,53 @@ def _serves(known: Any, plan: Mapping[str, Any]) -> bool:
 
 
 def _serves_begun(known: Any, plan: Mapping[str, Any]) -> bool:
-    """The same of what is not finished: first shards have all classes, however many cases each must have."""
-    return isinstance(known, dict) and _serves({**known, "least_cases": plan["least_cases"]}, plan)
+    """The same of what is not finished: first shards have all classes, however many cases each must have.
+
+    Files may have changed since, as those that were mended; their names are the same.
+    """
+    if not isinstance(known, dict) or _names(known) != _names(plan):
+        return False
+    return _serves({**known, **{name: plan[name] for name in ("least_cases", "sources")}}, plan)
+
+
+def _names(plan: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Part -> names of its files."""
+    sources = plan.get("sources")
+    known = sources.items() if isinstance(sources, dict) else ()
+    return {part: [file[0] for file in files] for part, files in known}
+
+
+def _changed(known: Mapping[str, Any], plan: Mapping[str, Any]) -> list[tuple[str, int]]:
+    """Part and number of each file that has changed, of two plans whose files have the same names."""
+    return [
+        (part, number)
+        for part, files in plan["sources"].items()
+        for number, file in enumerate(files)
+        if file != known["sources"][part][number]
+    ]
+
+
+def _difference(known: Any, plan: Mapping[str, Any]) -> str:
+    """In what two plans differ, for a message."""
+    if not isinstance(known, dict) or any(known.get(name) != plan[name] for name in ("format", "rules")):
+        return "of another version of infocal"
+    found = [
+        f"{option} {known.get(name)} there, {plan[name]} here"
+        for name, option in _OPTIONS.items()
+        if known.get(name) != plan[name]
+    ]
+    if known.get("skip_bad") and not plan["skip_bad"]:
+        found.append("with --skip-bad there")
+    if _names(known) != _names(plan):
+        found += [
+            f"for {part} it read {shown_list(_names(known).get(part, []))}, and {shown_list(names)} are named here"
+            for part, names in _names(plan).items()
+            if names != _names(known).get(part, [])
+        ]
+    else:
+        changed = [_names(plan)[part][number] for part, number in _changed(known, plan)]
+        found += [f"changed since: {shown_list(changed)}"] * bool(changed)
+    return "; ".join(found) or "other settings"
 
 
 _NOT_PLANNED = ("parts", "out", "processes", "overwrite")
@@ -115,15 +194,21 @@ def start(request: Request, plan: Mapping[str, Any]) -> Path:
     out, work = request.out, request.out / WORK
     _check_ours(out)
     left = {item.name for item in work.iterdir()} if work.is_dir() else set[str]()
-    serves = not left or _serves_begun(_known_plan(request), plan) or left == {PLAN}  # a plan alone is no work
-    if not request.overwrite and (not serves or (out / MANIFEST).is_file()):
-        raise SettingsError(
-            f"{out} holds another preparation (other files or settings); use --overwrite to replace it, or name "
-            "another folder with --out"
-        )
+    begun = _known_plan(request) if left else plan
+    if left == {PLAN}:  # a plan alone is no work
+        begun = plan
+    serves = _serves_begun(begun, plan)
+    if not request.overwrite and (out / MANIFEST).is_file():
+        manifest = json.loads((out / MANIFEST).read_text(encoding="utf-8"))
+        raise OtherPreparationError(out, _difference(manifest.get("plan"), plan))
+    if not serves and not request.overwrite:
+        raise OtherPreparationError(out, _difference(begun, plan))
     if not serves:
         shutil.rmtree(work)
     work.mkdir(parents=True, exist_ok=True)
+    for part, number in _changed(begun, plan) if serves else ():
+        for shard in work.glob(f"{stem_of(part, number)}-*"):
+            shard.unlink()
     write_text(work / PLAN, json.dumps(plan, ensure_ascii=False))
     for folder in (out, work):
         clear_leftovers(folder)

@@ -22,7 +22,18 @@ from infocal.data.cail import INTERVALS, REASONS, case_files, encoding_of
 from infocal.data.encoded import FORMAT, MANIFEST, VOCABULARY, arrow, checksum, read_shard
 from infocal.errors import DataError, SettingsError
 from infocal.files import one_at_a_time, write_text
-from infocal.legal.folder import FINAL, KIND, LEAST_CASES, PARTS, Request, finished, plan_of, publish, start
+from infocal.legal.folder import (
+    FINAL,
+    KIND,
+    LEAST_CASES,
+    PARTS,
+    Request,
+    finished,
+    plan_of,
+    publish,
+    start,
+    stem_of,
+)
 from infocal.legal.processes import Processes
 from infocal.legal.shards import PAIR, Block, Outcome, encode_block, finish_shard, is_whole
 from infocal.text.segmentation import segmenter_named
@@ -100,7 +111,7 @@ def _encode(
     def jobs() -> Iterator[tuple[Block]]:
         for part, some in files.items():
             for number, file in enumerate(some):
-                for block in _blocks(request, file, work / f"{part}-{number:03d}"):
+                for block in _blocks(request, file, work / stem_of(part, number)):
                     shards[part].append(block.target)
                     yield (block,)
 
@@ -152,12 +163,7 @@ def _finish(
     totals = _Totals.of(shards)
     totals.check_left(files)
     classes = totals.kept(request.least_cases)
-    short = [name for name in PAIR if len(classes[name]) < 2]
-    if short:
-        raise DataError(
-            f"fewer than two classes of {' and '.join(short)} have {request.least_cases} cases or more",
-            allowed="more cases, or a smaller --least-cases",
-        )
+    totals.check_classes(files, classes, request.least_cases)
     totals.check_left(files, classes)
     text = load_settings().text
     vocabulary = Vocabulary.build(
@@ -273,6 +279,28 @@ class _Totals:
                 + (", of classes that are not rare (--least-cases)" if found else "")
                 + ("" if part == "train" else f"; or no files for {part}"),
                 source=", ".join(map(str, files[part][:3])) + ", ..." * (len(files[part]) > 3),
+            )
+
+    def check_classes(
+        self, files: Mapping[str, Sequence[Path]], classes: Mapping[str, Sequence[str]], least: int
+    ) -> None:
+        """Refuse cases of fewer than two articles, or charges, that are frequent enough.
+
+        Raises:
+            DataError: it names the files, and the most frequent classes.
+        """
+        for place, name in enumerate(PAIR):
+            if len(classes[name]) >= 2:
+                continue
+            found = Counter[str]()
+            for pair, cases in (self.pairs["train"] + self.pairs["valid"]).items():
+                found[pair[place]] += cases
+            most = ", ".join(f"{value} with {cases:,}" for value, cases in found.most_common(3))
+            enough = f"at least two that have {least:,} case{'s' * (least > 1)} each"
+            raise DataError(
+                f"there are too few classes of {name}: {len(found):,} in all, of which {most}",
+                allowed=enough + (" (--least-cases)" if len(found) > 1 else ""),
+                source=", ".join(str(file) for part in ("train", "valid") for file in files[part][:2]),
             )
 
     def summary(self, parts: Mapping[str, Any]) -> dict[str, Any]:

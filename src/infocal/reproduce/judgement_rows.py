@@ -204,11 +204,11 @@ class Plan:
         part = least.most_round_steps * least.batch_tokens / max(1, tokens)
         if part >= 1:
             return None
-        rounds = [schedule.warm_up_rounds + schedule.joint_rounds for schedule in schedules]
+        rounds = sorted({schedule.warm_up_rounds + schedule.joint_rounds for schedule in schedules})
+        few = f"{rounds[0]} to {rounds[-1]}" if len(rounds) > 1 else f"{rounds[0]}"
         return (
             f"A round of training is {least.most_round_steps} steps, about {100 * part:.2g} % of these training "
-            f"cases, and methods have {min(rounds)} to {max(rounds)} rounds at most; --epochs N trains for whole "
-            "passes."
+            f"cases, and methods have {few} rounds at most; --epochs N trains for whole passes."
         )
 
     def runs(self) -> Iterator[tuple[str, str, int]]:

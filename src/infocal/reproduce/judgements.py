@@ -113,9 +113,9 @@ class _Data:
 
 
 def check_plan(plan: Plan) -> tuple[dict[tuple[str, str, int], Settings], dict[str, str]]:
-    """The settings of all runs and the texts of the law articles; all that can be wrong with either is said here.
+    """The settings of all runs and the texts of the law articles; what can be wrong with either is said here.
 
-    It needs no cases, so it can come before they are prepared.
+    It needs no cases, so it can come before they are prepared; whether the articles are theirs is said later.
 
     Raises:
         SettingsError: a setting cannot be used, a task's parents are none of the tasks or lead in a circle, or FLA
@@ -178,7 +178,7 @@ def reproduce_cail(
     ]
     found = {job.run: job.finished() for job in jobs}  # what does not go together is said before any work
     results, notes, failure = [], dict[str, None](), None
-    if note := _law_note(folder, law, settings_of.values()):
+    if note := _law_note(folder, law, settings_of.values(), source=str(plan.articles)):
         notes[note] = None
     train, test = (folder.part(part, plan.tasks[0]) for part in ("train", "test"))
     notes |= dict.fromkeys(note_of_repeats(train, test, what="test"))
@@ -202,7 +202,9 @@ def reproduce_cail(
     return Outcome(results, list(notes))
 
 
-def _law_note(folder: EncodedFolder, law: Mapping[str, str], runs: Iterable[Settings]) -> str | None:
+def _law_note(
+    folder: EncodedFolder, law: Mapping[str, str], runs: Iterable[Settings], *, source: str
+) -> str | None:
     """What FLA was told of the law; None if of all articles, or if there is no FLA and no law.
 
     Raises:
@@ -212,7 +214,7 @@ def _law_note(folder: EncodedFolder, law: Mapping[str, str], runs: Iterable[Sett
     if task is None:
         return UNREAD_LAW if law else None
     names = folder.classes(task)
-    check_names(law, names)
+    check_names(law, names, source=source)
     known = sum(bool(law.get(name)) for name in names)
     return None if known == len(names) else NO_LAW.format(known=known, all=len(names))
 

@@ -11,7 +11,17 @@ from infocal.errors import OtherFolderError, OtherRunError
 from infocal.fitting import StoppedEarlyError, train_method, train_prepared
 from infocal.reproduce.scoring import agreement
 from infocal.settings import Settings
-from infocal.storage import CHECKPOINT, HEADER, METRICS, RUN, WEIGHTS, read_header, save_model, save_weights
+from infocal.storage import (
+    CHECKPOINT,
+    HEADER,
+    METRICS,
+    RUN,
+    WEIGHTS,
+    other_settings,
+    read_header,
+    save_model,
+    save_weights,
+)
 from infocal.training.tracking import MetricsFile, Tracker
 
 if TYPE_CHECKING:
@@ -46,12 +56,7 @@ def is_finished(folder: Path, settings: Settings) -> bool:
     """
     if not (folder / MODEL / HEADER).is_file():
         return False
-    trained = Settings.parse(read_header(folder / MODEL)["settings"])
-    if settings.loss.calibration_window == "auto":  # training settled it
-        loss = trained.loss.model_copy(update={"calibration_window": "auto"})
-        trained = trained.model_copy(update={"loss": loss})
-    other = sorted(_differences(_comparable(trained), _comparable(settings)))
-    if other:
+    if other := other_settings(read_header(folder / MODEL), settings):
         raise OtherFolderError(
             f"{folder} holds a model that was trained with another {', '.join(other[:5])}; "
             "name another folder with --out, or remove that one"
@@ -193,19 +198,3 @@ class AgreementByRound(Tracker):
 
         found = {name: held_out.agreement(method, corpus, self.share) for name, corpus in self.corpora.items()}
         return {AGREEMENT: {name: agreement(figures) for name, figures in found.items()}}
-
-
-def _comparable(settings: Settings) -> dict[str, Any]:
-    """Settings by dotted name, without where the vectors lie, whose content is told apart elsewhere."""
-    flat: dict[str, Any] = {}
-    for name, value in settings.model_dump(mode="json").items():
-        flat |= (
-            {f"{name}.{key}": item for key, item in value.items()} if isinstance(value, dict) else {name: value}
-        )
-    for name in ("text.vectors", "training.checkpoint_seconds"):
-        flat.pop(name)
-    return flat
-
-
-def _differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> set[str]:
-    return {name for name in first.keys() | second.keys() if first.get(name) != second.get(name)}

@@ -183,7 +183,7 @@ def open_encoded(encoded: str | Path | EncodedFolder, label: str | Sequence[str]
         dev,
         task,
         max_tokens=max_tokens,
-        changed_by="`infocal prepare cail --max-tokens`",
+        changed_by="--max-tokens when they are prepared",
         vectors=settings.text.vectors,
         segmenter=cut,
         split=split,

@@ -38,6 +38,7 @@ def legal(here_and_now, monkeypatch, tiny_changes, tmp_path):
         "many": replace(many, changes=tiny_changes),
         "many-balanced": many,
         "unread": replace(usual, rows=("bernoulli",), tasks=("charge",)),
+        "unread-printed": replace(usual, rows=("hardkuma",), tasks=("charge",)),
     }
     monkeypatch.setattr(module, "VARIANTS", variants)
     yield module
@@ -57,7 +58,7 @@ def test_runs_are_kept_and_gone_on_from(legal, arguments, tmp_path, monkeypatch,
     legal.run(arguments)
     assert "plain infocal charge 0: charge 0." in capsys.readouterr().out
     kept = {path.name: path.read_bytes() for path in (tmp_path / "kept").iterdir()}
-    assert len(kept) == 8  # three tasks, all in one, two of many, one that does not read first, and the cases
+    assert len(kept) == 9  # three tasks, all in one, two of many, two that do not read first, and the cases
     assert not any(str(tmp_path).encode() in content for content in kept.values())
     shutil.rmtree(arguments.out)
     from infocal.reproduce import judgements
@@ -131,7 +132,7 @@ def test_a_page_of_unfinished_runs(legal, arguments):
     legal.report()
     page = legal.PAGE.read_text(encoding="utf-8")
     assert "| article | within 2 points of its own guider | - | not run |" in page
-    assert "4 of the 21 runs of the plan are done so far" in page
+    assert "4 of the 24 runs of the plan are done so far" in page
 
 
 def test_verdicts_count_points(legal):
@@ -231,7 +232,7 @@ def test_every_run_of_the_table_is_planned():
         "plain-infocal-term-seed2.json",
         "many-balanced-infocal-charge-seed2.json",
         "plain-infocal-full-article-seed0.json",
-        "unread-hardkuma-charge-seed0.json",
+        "unread-printed-hardkuma-charge-seed0.json",
     ]
     assert sorted(order, key=planned.index) == order  # what a reader of the table misses most is run first
 

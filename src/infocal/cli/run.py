@@ -130,7 +130,6 @@ def _check_finished(request: Request, settings: Settings) -> None:
     """Refuse to call a run finished that was another one."""
     from infocal.data.encoded import is_encoded
     from infocal.errors import OtherRunError
-    from infocal.settings import Settings as Parsed
     from infocal.storage import other_settings, read_header
 
     header = read_header(request.out)
@@ -138,8 +137,7 @@ def _check_finished(request: Request, settings: Settings) -> None:
     asked = list(request.columns.labels) or ["label"]
     other = ["label"] if asked != ([labels] if isinstance(labels, str) else list(labels)) else []
     if is_encoded(request.data):  # how its texts were cut is not the run's choice
-        trained = Parsed.parse(header["settings"]).text
-        cut = {"max_tokens": trained.max_tokens, "segmenter": trained.segmenter}
+        cut = {name: header["settings"]["text"][name] for name in ("max_tokens", "segmenter")}
         settings = settings.model_copy(update={"text": settings.text.model_copy(update=cut)})
     if other := other + other_settings(header, settings):
         raise OtherRunError(

@@ -146,7 +146,14 @@ class TestTrain:
 
     @pytest.mark.parametrize(
         ("other", "name"),
-        [(("--seed", 7), "seed"), (("--label", "verdict"), "label"), (("--method", "hardkuma"), "method")],
+        [
+            (("--seed", 7), "seed"),
+            (("--label", "verdict"), "label"),
+            (("--method", "hardkuma"), "method"),
+            (("--text", "body"), "--text"),
+            (("--dev", "test.jsonl"), "--dev"),
+            (("--vectors", "vectors.txt"), "--vectors"),
+        ],
     )
     def test_a_finished_run_of_another_kind_is_none(self, folder, copied, other, name):
         before = (copied / "model.json").read_bytes()
@@ -155,6 +162,8 @@ class TestTrain:
         said = " ".join(result.stderr.split())
         assert re.search(rf"is finished, with another [^;]*{name}[^;]*; --overwrite trains anew", said)
         assert (copied / "model.json").read_bytes() == before
+        result = run("train", folder / "test.jsonl", "--out", copied, "--resume", *TINY)
+        assert "with another DATA" in " ".join(result.stderr.split())
 
     def test_overwrite_replaces_the_model_and_quiet_says_only_the_result(self, folder, copied):
         words = ("--overwrite", "--quiet", "--seed", 5, "--supervise", "--tensorboard", "--threads", 1)

@@ -4,6 +4,7 @@ import os
 import pickle
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -175,6 +176,38 @@ def test_what_a_kill_left_of_a_folder_is_mended_before_it_is_made(tmp_path, dead
     write_text(tmp_path / f".model.{dead}.old" / "a", "old")
     with one_at_a_time(tmp_path / "model"):
         assert (tmp_path / "model" / "a").read_text() == "old"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="folders are locked on POSIX systems only")
+def test_who_is_refused_removes_nothing_of_what_the_other_writes(tmp_path, dead):
+    """Where processes cannot see each other, what one of them is writing looks as if it were left over."""
+    (tmp_path / "model").mkdir()
+    (tmp_path / f".model.{dead}.partial").mkdir()
+    with one_at_a_time(tmp_path / "model"):
+        (tmp_path / f".model.{dead}.partial").mkdir()
+        with pytest.raises(BusyFolderError), one_at_a_time(tmp_path / "model"):
+            pass
+        assert (tmp_path / f".model.{dead}.partial").is_dir()
+    with one_at_a_time(tmp_path / "model"):
+        assert not (tmp_path / f".model.{dead}.partial").exists()
+
+
+def test_a_folder_may_stand_where_nobody_may_look(tmp_path, monkeypatch):
+    def refused(path):
+        raise PermissionError
+
+    monkeypatch.setattr(Path, "iterdir", refused)
+    with one_at_a_time(tmp_path / "out"):
+        assert (tmp_path / "out").is_dir()
+
+
+def test_a_folder_that_is_removed_again_and_again_is_an_error(tmp_path, monkeypatch):
+    def gone(path):
+        raise FileNotFoundError(2, "No such file or directory")
+
+    monkeypatch.setattr(files, "_lock", gone)
+    with pytest.raises(UnwritableError, match="out: No such file"), one_at_a_time(tmp_path / "out"):
+        pass
 
 
 def test_a_file_is_no_folder_to_work_in(tmp_path):

@@ -26,6 +26,7 @@ __all__ = [
     "writing",
 ]
 
+_TRIES = 100
 _ASIDE = re.compile(r"\.(?P<name>.+)\.(?P<process>[0-9]+)\.(?P<state>partial|old)")
 
 
@@ -69,23 +70,24 @@ def one_at_a_time(folder: str | Path) -> Iterator[None]:
     """Keep other processes from working in the same folder meanwhile; what decides about it belongs inside, too.
 
     The folder is made if it is not there, and goes again if nothing was put into it. What a process left that was
-    killed while it replaced the folder is mended before (`recover`). The folder itself is locked, so nothing is
-    written, and the system forgets the lock with the process that holds it, however that ends. The lock stays with
-    the old folder when that is replaced (`atomic_folder`), so this should be the last that is done to it. On
-    systems and disks where folders cannot be locked nobody is kept away.
+    killed while it replaced the folder is mended (`recover`). The folder itself is locked, so nothing is written,
+    and the system forgets the lock with the process that holds it, however that ends. The lock stays with the old
+    folder when that is replaced (`atomic_folder`), so this should be the last that is done to it. On systems and
+    disks where folders cannot be locked nobody is kept away.
 
     Raises:
         BusyFolderError: another process is at work in it.
         UnwritableError: there can be no such folder.
     """
     folder = Path(folder)
-    if folder.exists() and not folder.is_dir():
+    if folder.is_file():
         raise UnwritableError(str(folder), "it is a file, and a folder is to be written")
     with _naming(folder):
-        recover(folder)
+        _give_back(folder)
         made = [path for path in (folder, *folder.parents) if not path.exists()]
-    held = _made_and_locked(folder)
+        held = _made_and_locked(folder)
     try:
+        recover(folder)  # before, it could be the work of a process that cannot be seen from here
         yield
     finally:
         with suppress(OSError):  # something is in it
@@ -97,13 +99,18 @@ def one_at_a_time(folder: str | Path) -> Iterator[None]:
 
 def _made_and_locked(folder: Path) -> int | None:
     """An open and locked folder, made if it is not there; None where there are no such locks."""
-    while True:
-        with _naming(folder):
+    for more in reversed(range(_TRIES)):
+        try:
             folder.mkdir(parents=True, exist_ok=True)
             held = _lock(folder)
+        except FileNotFoundError:  # another process has removed it, or it can never be
+            if more:
+                continue
+            raise
         if held is None or _is_at(folder, held):
             return held
         os.close(held)  # another process has replaced or removed it since it was opened
+    raise BusyFolderError(str(folder))
 
 
 def _is_at(path: Path, opened: int) -> bool:
@@ -179,15 +186,24 @@ def recover(path: Path) -> None:
 
     Between its two renames the folder has another name for a moment: it gets its own back.
     """
-    if not path.parent.is_dir():
-        return
-    for item in path.parent.iterdir():
-        if left_over_from(item.name) != path.name or not item.is_dir():
-            continue
+    _give_back(path)
+    for item in _left_beside(path):
+        shutil.rmtree(item, ignore_errors=True)
+
+
+def _give_back(path: Path) -> None:
+    """Give a folder its name back, if there is none of that name."""
+    for item in _left_beside(path):
         if item.name.endswith(".old") and not path.exists():
             item.rename(path)
-        else:
-            shutil.rmtree(item, ignore_errors=True)
+
+
+def _left_beside(path: Path) -> list[Path]:
+    """The folders that a dead process has left in place of ``path``; none where nobody may look for them."""
+    with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
+        beside = list(path.parent.iterdir())
+        return [item for item in beside if left_over_from(item.name) == path.name and item.is_dir()]
+    return []
 
 
 def clear_leftovers(folder: Path) -> None:

@@ -110,6 +110,33 @@ def test_a_mended_file_is_read_again_and_nothing_else(files, tmp_path, monkeypat
     assert contents(tmp_path / "out") == contents(tmp_path / "other")
 
 
+def test_what_makes_no_difference_to_what_is_begun_is_not_told(tmp_path, monkeypatch, asked):
+    begin(asked(tmp_path / "out", skip_bad=True), monkeypatch)
+    with pytest.raises(SettingsError, match=r"another preparation \(with --skip-bad there\)"):
+        prepare_cases(asked(tmp_path / "out", least_cases=5))
+
+
+def test_a_file_that_is_written_while_it_is_read_is_read_again(
+    files, tmp_path, monkeypatch, write, cases, asked, contents
+):
+    path = write(tmp_path / "test.json", cases(60, seed=2))
+    wanted = asked(tmp_path / "out", parts={**asked(tmp_path).parts, "test": [path]})
+    usual = prepare._finish
+
+    def finish(*arguments):
+        write(path, cases(70, seed=2))
+        return usual(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(prepare, "_finish", finish)
+        with pytest.raises(DataError, match=r"test\.json: the file changed while it was read; .* again"):
+            prepare_cases(wanted)
+    assert not is_encoded(tmp_path / "out")
+    assert prepare_cases(wanted)["summary"]["test"]["read"] == 70
+    prepare_cases(replace(wanted, out=tmp_path / "other"))
+    assert contents(tmp_path / "out") == contents(tmp_path / "other")
+
+
 def test_what_is_begun_with_other_files_stays(files, tmp_path, monkeypatch, write, cases, asked):
     begin(asked(tmp_path / "out"), monkeypatch)
     before = sorted(item.name for item in (tmp_path / "out" / "work").iterdir())

@@ -279,6 +279,40 @@ def test_files_of_others_are_not_replaced(command, tmp_path, name):
     assert path.read_text() == "mine"
 
 
+def test_what_was_begun_goes_on_with_other_cases_when_the_old_ones_are_removed(command, tmp_path, monkeypatch):
+    words = [*command, "--out", tmp_path / "o", "--methods", "infocal", "--tasks", "charge"]
+    with monkeypatch.context() as patch:
+
+        def killed(*_, **__):
+            raise _Killed
+
+        patch.setattr(runs, "save_model", killed)
+        with pytest.raises(_Killed):
+            CliRunner().invoke(main, [str(word) for word in words], catch_exceptions=False)
+    result = run(*words, "--least-cases", 5)
+    assert "another preparation (--least-cases 10 there, 5 here); remove it" in " ".join(result.stderr.split())
+    shutil.rmtree(tmp_path / "o" / "cases")
+    assert run(*words).exit_code == 0
+
+
+def test_prepared_cases_that_are_damaged_are_told_with_what_to_do(out, command, tmp_path):
+    shutil.copytree(out / "cases", tmp_path / "o" / "cases")
+    (tmp_path / "o" / "cases" / "vocabulary.json").write_text("{}")
+    result = run(*command, "--out", tmp_path / "o", "--methods", "topjudge", "--tasks", "article,charge")
+    assert result.exit_code == 3
+    said = " ".join(result.stderr.split())
+    assert "vocabulary.json: the file is missing or damaged" in said
+    assert "cases, or name another folder with --out" in said and "--overwrite" not in said
+
+
+def test_an_empty_folder_of_the_name_is_not_ours(command, tmp_path):
+    (tmp_path / "o" / "cases").mkdir(parents=True)
+    (tmp_path / "o" / "table.md").write_text("mine")
+    result = run(*command, "--out", tmp_path / "o", "--methods", "topjudge", "--tasks", "charge")
+    assert "is not of this experiment" in " ".join(result.stderr.split())
+    assert (tmp_path / "o" / "table.md").read_text() == "mine"
+
+
 def test_a_page_of_cases_that_goes_is_told(command, out):
     words = [*command, "--out", out, "--tasks", "article,charge", "--methods", "infocal"]
     assert "cases.html" in run(*words).stdout

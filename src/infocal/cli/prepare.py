@@ -109,8 +109,9 @@ def by_name(
         DataError: a name fits two parts, or none fits train.
     """
     from infocal.data.cail import case_files, inner_folders
-    from infocal.data.encoded import is_encoded
+    from infocal.data.encoded import MANIFEST
     from infocal.errors import DataError
+    from infocal.legal.folder import is_manifest
     from infocal.text.sources import shown_list
 
     files = case_files(folder)
@@ -123,7 +124,7 @@ def by_name(
     if not parts["train"]:
         names = shown_list([file.name for file in files])
         found = f"no file has train in its name; there are {names}{inner_folders(folder)}"
-        if is_encoded(folder):
+        if is_manifest(folder / MANIFEST):
             found = "this is what `infocal prepare` wrote, not what it reads"
         raise DataError(found, allowed=f"such a file{otherwise}", source=str(folder))
     if unread := [file.name for file, fits in fitting.items() if not fits]:

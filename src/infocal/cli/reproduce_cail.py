@@ -194,7 +194,7 @@ def _parts(folder: Path, voice: Voice) -> dict[str, tuple[Path, ...]]:
 def _prepare(request: _Request, parts: Mapping[str, tuple[Path, ...]], voice: Voice) -> dict[str, Any]:
     import os
 
-    from infocal.errors import OtherFolderError
+    from infocal.errors import DataError, OtherFolderError
     from infocal.legal.folder import OtherPreparationError
     from infocal.legal.prepare import Request, prepare_cases
 
@@ -214,16 +214,27 @@ def _prepare(request: _Request, parts: Mapping[str, tuple[Path, ...]], voice: Vo
             f"{what.out} holds another preparation ({error.difference}); remove it, or name another folder with "
             "--out"
         ) from None
+    except DataError as error:
+        if "--overwrite" not in error.allowed:  # which this command does not have
+            raise
+        allowed = f"what infocal wrote; remove {what.out}, or name another folder with --out"
+        raise DataError(error.found, allowed=allowed, source=error.source) from None
 
 
 def _check_folder(out: Path) -> None:
     """Refuse a folder with files of others that would be replaced."""
+    from infocal.data.encoded import MANIFEST
     from infocal.errors import OtherFolderError
     from infocal.fitting import WARM_UPS
+    from infocal.legal.folder import PLAN, WORK, is_manifest
+    from infocal.storage import CHECKPOINT, METRICS
 
-    foreign = [name for name in (*TABLES, CASES, "runs", WARM_UPS) if (out / name).exists()]
-    ours = (out / PREPARED).is_dir() or any(out.glob("runs/*/*/seed*/trained.json"))
-    if foreign and not ours:
+    written = ((out / name) for name in (*TABLES, CASES, "runs", WARM_UPS))
+    foreign = [path.name for path in written if path.is_file() or any(map(Path.is_file, path.rglob("*")))]
+    prepared = out / PREPARED
+    ours = is_manifest(prepared / MANIFEST) or (prepared / WORK / PLAN).is_file()
+    begun = (CHECKPOINT, METRICS, "trained.json")
+    if foreign and not (ours or any(item.name in begun for item in out.glob("runs/*/*/seed*/**/*"))):
         raise OtherFolderError(
             f"{out / foreign[0]} is not of this experiment, which would replace it; use another --out"
         )

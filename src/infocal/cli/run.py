@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -131,19 +131,39 @@ def _check_finished(request: Request, settings: Settings) -> None:
     from infocal.data.encoded import is_encoded
     from infocal.errors import OtherRunError
     from infocal.storage import other_settings, read_header
+    from infocal.training.preparation import check_text_settings
 
     header = read_header(request.out)
-    labels = header["record"].get("data", {}).get("columns", {}).get("label", "label")
-    asked = list(request.columns.labels) or ["label"]
-    other = ["label"] if asked != ([labels] if isinstance(labels, str) else list(labels)) else []
-    if is_encoded(request.data):  # how its texts were cut is not the run's choice
-        cut = {name: header["settings"]["text"][name] for name in ("max_tokens", "segmenter")}
+    text, encoded = header["settings"]["text"], is_encoded(request.data)
+    other = _other_data(request, header["record"].get("data", {}), encoded=encoded)
+    if (text["vectors"] is None) != (request.vectors is None and settings.text.vectors is None):
+        other.append("--vectors")
+    if encoded:  # how its texts were cut is not the run's choice
+        cut = {name: text[name] for name in ("max_tokens", "segmenter")}
+        check_text_settings(settings, **cut)
         settings = settings.model_copy(update={"text": settings.text.model_copy(update=cut)})
     if other := other + other_settings(header, settings):
         raise OtherRunError(
             f"the run in {request.out} is finished, with another {', '.join(other[:5])}; --overwrite trains anew, "
             "or name another folder with --out"
         )
+
+
+def _other_data(request: Request, known: Mapping[str, Any], *, encoded: bool) -> list[str]:
+    """What of the data is named otherwise than in the record of a finished run."""
+    columns = known.get("columns", {})
+    labels, asked = columns.get("label", "label"), list(request.columns.labels) or ["label"]
+    labels = [labels] if isinstance(labels, str) else list(labels)
+    same = {
+        "DATA": known.get("source") == request.data.name,
+        "label": sorted(labels) == sorted(asked),
+        "order of labels": labels == asked or sorted(labels) != sorted(asked),
+    }
+    if not encoded:
+        part = "a part of the same" if request.dev is None else request.dev.name
+        same["--dev"] = known.get("held_out_source") == part
+        same["--text"] = columns.get("text", "text") == (request.columns.text or "text")
+    return [name for name, holds in same.items() if not holds]
 
 
 def _prepare(request: Request, settings: Settings, voice: Voice) -> Prepared:

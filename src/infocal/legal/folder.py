@@ -24,6 +24,7 @@ __all__ = [
     "OtherPreparationError",
     "Request",
     "finished",
+    "is_manifest",
     "plan_of",
     "publish",
     "start",
@@ -110,9 +111,14 @@ def _serves_begun(known: Any, plan: Mapping[str, Any]) -> bool:
 
     Files may have changed since, as those that were mended; their names are the same.
     """
+    return _serves(_as_far_as_begun(known, plan), plan)
+
+
+def _as_far_as_begun(known: Any, plan: Mapping[str, Any]) -> Any:
+    """A plan without what makes no difference to another one as long as it is not finished."""
     if not isinstance(known, dict) or _names(known) != _names(plan):
-        return False
-    return _serves({**known, **{name: plan[name] for name in ("least_cases", "sources")}}, plan)
+        return known
+    return {**known, **{name: plan[name] for name in ("least_cases", "sources")}}
 
 
 def _names(plan: Mapping[str, Any]) -> dict[str, list[str]]:
@@ -161,7 +167,7 @@ _NOT_PLANNED = ("parts", "out", "processes", "overwrite")
 def finished(request: Request, plan: Mapping[str, Any]) -> dict[str, Any] | None:
     """The manifest of a corpus that is what was asked for; None if there is none, or a damaged one to replace."""
     path = request.out / MANIFEST
-    if not _is_manifest(path):
+    if not is_manifest(path):
         return None
     manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     if not _serves(manifest.pop("plan", None), plan):
@@ -202,7 +208,7 @@ def start(request: Request, plan: Mapping[str, Any]) -> Path:
         manifest = json.loads((out / MANIFEST).read_text(encoding="utf-8"))
         raise OtherPreparationError(out, _difference(manifest.get("plan"), plan))
     if not serves and not request.overwrite:
-        raise OtherPreparationError(out, _difference(begun, plan))
+        raise OtherPreparationError(out, _difference(_as_far_as_begun(begun, plan), plan))
     if not serves:
         shutil.rmtree(work)
     work.mkdir(parents=True, exist_ok=True)
@@ -234,9 +240,9 @@ def _check_ours(out: Path) -> None:
     foreign = [name for name in names if not _OURS.fullmatch(name)]
     if work.is_dir():
         foreign += [f"{WORK}/{item.name}" for item in work.iterdir() if not _OURS_AT_WORK.fullmatch(item.name)]
-    elif names and not foreign and not _is_manifest(out / MANIFEST):
+    elif names and not foreign and not is_manifest(out / MANIFEST):
         foreign = names
-    if (out / MANIFEST).exists() and not _is_manifest(out / MANIFEST):
+    if (out / MANIFEST).exists() and not is_manifest(out / MANIFEST):
         foreign.append(MANIFEST)
     if foreign:
         which = shown_list(sorted(set(foreign)))
@@ -246,7 +252,8 @@ def _check_ours(out: Path) -> None:
         )
 
 
-def _is_manifest(path: Path) -> bool:
+def is_manifest(path: Path) -> bool:
+    """Whether a file is the manifest of prepared cases."""
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):

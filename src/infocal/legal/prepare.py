@@ -77,9 +77,20 @@ def prepare_cases(request: Request, *, progress: Progress = lambda stage, rows, 
         with Processes(request.processes) as processes:
             shards = _encode(request, files, work, processes, progress)
             manifest = _finish(request, files, shards, work / FINAL, processes, progress)
+        _check_unchanged(request, files, plan)
         write_text(work / FINAL / MANIFEST, json.dumps({**manifest, "plan": plan}, ensure_ascii=False, indent=1))
         publish(request.out)
     return manifest
+
+
+def _check_unchanged(request: Request, files: Mapping[str, Sequence[Path]], plan: Mapping[str, Any]) -> None:
+    """Raise DataError where a file was written while it was read; the next call reads it again."""
+    now = plan_of(request, files)["sources"]
+    for part, some in files.items():
+        for file, before, after in zip(some, plan["sources"][part], now[part], strict=True):
+            if before != after:
+                allowed = "files that nobody writes meanwhile; run the same command again"
+                raise DataError("the file changed while it was read", allowed=allowed, source=str(file))
 
 
 def _check_files(files: Mapping[str, Sequence[Path]]) -> None:

@@ -37,6 +37,7 @@ from infocal.data.cail import TASKS
 from infocal.errors import OtherFolderError
 from infocal.files import write_text
 from infocal.legal.prepare import Request, prepare_cases
+from infocal.legal.processes import end_with_parent
 from infocal.reproduce.judgement_rows import ALL, DEFAULT_ROWS, ROWS, Plan
 from infocal.reproduce.judgements import RESULT, TRAINED, reproduce_cail, run_folder
 from infocal.reproduce.runs import MODEL
@@ -159,13 +160,17 @@ def run(arguments: argparse.Namespace) -> None:
     wanted = [job for job in jobs(arguments.seeds) if not arguments.rows or job.row in arguments.rows]
     for job in wanted:
         lay_out(job, out)
-    with ProcessPoolExecutor(
-        arguments.processes, mp_context=get_context("spawn"), initializer=torch.set_num_threads, initargs=(1,)
-    ) as pool:
+    with ProcessPoolExecutor(arguments.processes, mp_context=get_context("spawn"), initializer=_begin) as pool:
         work: dict[Future[dict[str, Any]], Job] = {pool.submit(do, job, out): job for job in wanted}
         for one in as_completed(work):
             job = work[one]
             print(f"{job.variant} {job.row} {job.task} {job.seed}: {in_short(one)}", flush=True)
+
+
+def _begin() -> None:
+    """What a process does first: a run that outlives a killed command would be done twice at once."""
+    end_with_parent()
+    torch.set_num_threads(1)
 
 
 def in_short(one: Future[dict[str, Any]]) -> str:

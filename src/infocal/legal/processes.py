@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from infocal.errors import InfocalError
 
-__all__ = ["Processes"]
+__all__ = ["Processes", "end_with_parent"]
 
 Result = TypeVar("Result")
 
@@ -66,11 +66,18 @@ class Processes:
 def _begin() -> None:
     """What a process does first: leave interrupts to the one that started it, and end when that one is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    end_with_parent()
 
 
-def _end_with_parent() -> None:
-    """A parent that was killed cannot say that there is no more work; its processes would wait for ever."""
+def end_with_parent() -> None:
+    """Have this process end with the one that started it.
+
+    A parent that was killed cannot say that there is no more work; its processes would go on, then wait for ever.
+    """
+    threading.Thread(target=_wait_for_parents_end, daemon=True).start()
+
+
+def _wait_for_parents_end() -> None:
     parent = parent_process()
     if parent is not None:
         parent.join()

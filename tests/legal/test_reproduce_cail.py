@@ -4,7 +4,6 @@ import csv
 import json
 import shutil
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,10 +13,8 @@ from infocal.cli import main, reproduce_cail
 from infocal.config import load_settings
 from infocal.data.corpus import View
 from infocal.errors import TrainingError
-from infocal.reproduce import judgement_rows, judgements, runs
-from infocal.reproduce.judgement_tables import latex_table, lines_of, markdown_report
-from infocal.reproduce.judgements import Result
-from infocal.reproduce.published_cail import CAIL_TABLES, best_macro_f1, impossible_cells, which_official
+from infocal.reproduce import judgements, runs
+from infocal.reproduce.published_cail import best_macro_f1
 from infocal.storage import CHECKPOINT
 from infocal.training.preparation import open_encoded
 
@@ -67,12 +64,6 @@ def out(command, tmp_path_factory):
     assert "given the texts of 0 of the 3 law articles" in " ".join(result.stderr.split())
     shutil.copy(folder / "cases.html", folder.parent)  # tests that ask for no page remove it
     return folder
-
-
-def test_the_names_on_the_command_line_are_those_of_the_package():
-    assert tuple(judgement_rows.ROWS) == reproduce_cail.ROWS
-    assert judgement_rows.DEFAULT_ROWS == reproduce_cail.USUAL
-    assert tuple(judgement_rows.TASKS) == reproduce_cail.TASKS
 
 
 def test_the_table_has_every_row_and_task(out):
@@ -338,63 +329,6 @@ def test_article_texts_are_read(command, data, tmp_path):
     assert "line 2" in result.stderr or ":2" in result.stderr
 
 
-def figures(accuracy):
-    names = ("macro_precision", "macro_recall", "macro_f1", "selected")
-    return {"accuracy": accuracy, **dict.fromkeys(names, 0.5)}
-
-
-def test_published_figures_stand_beside_ours_on_the_papers_data():
-    results = [Result("topjudge", seed, {"charge": figures(0.8 + seed / 10)}, 10.0) for seed in range(2)]
-    ours, printed = lines_of(results, ["charge"], "small")
-    assert ours.cells["charge"]["accuracy"].value == pytest.approx(0.85)
-    assert printed.cells["charge"]["accuracy"].value == 0.871
-    page = markdown_report(results, ["charge"], official="small", data={"train cases": 3})
-    assert "0.850 ± 0.071" in page
-    assert "TOPJUDGE, as published" in page
-    assert r"\pm" in latex_table(results, ["charge"], "small")
-
-
-def test_every_printed_row_has_a_place_in_the_table():
-    rows = judgement_rows.ROWS.values()
-    placed = {row.published for row in rows} | {other for row in rows for other in row.also_published}
-    assert all(set(table) <= placed for table in CAIL_TABLES.values())
-    results = [Result("hardkuma", 0, {"charge": figures(0.8)}, 10.0)]
-    lines = lines_of(results, ["charge"], "big")
-    assert [line.title for line in lines] == [
-        "HardKuma",
-        "HardKuma, as published",
-        "HardKuma, all words, as published",
-    ]
-    assert lines[2].cells["charge"]["accuracy"].value == 0.907
-
-
-def test_printed_cells_that_cannot_be():
-    found = list(impossible_cells())
-    assert len(found) == 27
-    assert sum(len(row) for table in CAIL_TABLES.values() for row in table.values()) == 66
-    assert all(cell.printed > cell.most for cell in found)
-    bernoulli = CAIL_TABLES["big"]["Bernoulli"]["article"]
-    assert (bernoulli.macro_precision, bernoulli.macro_recall, bernoulli.macro_f1) == (0.632, 0.374, 0.621)
-
-
-@pytest.mark.parametrize(
-    ("column", "train", "test", "name"),
-    [
-        ("read", 154_592, 32_508, "small"),
-        ("read", 1_710_856, 217_016, "big"),
-        ("cases", 101_000, 27_000, "small"),
-        ("cases", 1_500_000, 190_000, "big"),
-        ("cases", 101_000, 12_000, None),  # half of the test cases
-        ("cases", 60_000, 26_766, None),
-        ("cases", 3_000, 500, None),
-    ],
-)
-def test_which_data_is_the_papers(column, train, test, name):
-    found = which_official({"train": {column: train}, "test": {column: test}})
-    assert (found and found[0]) == name
-    assert found is None or ("lines" if column == "read" else "after the filters") in found[1]
-
-
 def test_the_user_says_which_data_it_is(out, command):
     words = [*command, "--out", out, "--methods", "topjudge", "--tasks", "article,charge", "--cases", 0]
     assert run(*words, "--official", "big").exit_code == 0
@@ -488,71 +422,6 @@ def test_what_is_held_out_stays_on_disk_and_is_the_same_for_a_seed(without_valid
     assert "a part of the same" in several.summary["held_out_source"]
 
 
-@pytest.mark.parametrize("name", ["topjudge", "infocal"])
-def test_epochs_are_whole_passes(name):
-    training = judgement_rows.Plan(rows=(name,), epochs=5).settings(name, "charge", 0).training
-    assert (training.joint_rounds, training.joint_patience) == (5, 5)
-    assert training.most_round_steps > 1_710_856  # a round is never cut before the end of the data
-    assert training.least_round_steps == 1
-    usual = judgement_rows.Plan(rows=(name,)).settings(name, "charge", 0).training
-    assert usual.most_round_steps == 250
-    assert usual.joint_rounds > 5
-
-
-def test_everybody_may_read_all_words_as_long_as_the_judges():
-    def rounds(row, *changes):
-        training = judgement_rows.Plan(rows=(row,), changes=changes).settings(row, "charge", 0).training
-        return training.warm_up_rounds, training.joint_rounds
-
-    judges = rounds("topjudge")[1]
-    assert judges == rounds("full-text")[1] == 16
-    for row in ("infocal-joint", "infocal", "infocal-full", "bernoulli", "hardkuma"):
-        assert rounds(row)[0] == judges
-    assert rounds("infocal-no-guider")[0] == rounds("infocal-paper")[0] == 0  # nobody there reads all words first
-    assert rounds("infocal-joint", "training.warm_up_rounds=3")[0] == 3  # what the user says wins
-
-
-def test_choosing_words_has_the_same_price_with_a_guider_and_without():
-    def rounds(row):
-        return judgement_rows.Plan(rows=(row,)).settings(row, "charge", 0).training.joint_rounds
-
-    for ours in ("infocal", "infocal-full", "infocal-no-lm", "infocal-joint"):
-        assert 2 * rounds(ours) == rounds("bernoulli") == rounds("hardkuma") == rounds("infocal-no-guider")
-
-
-def test_systems_of_one_task_share_an_encoder():
-    rows = judgement_rows.ROWS
-    kinds = {row: judgement_rows.Plan(rows=(row,)).settings(row, "charge", 0).encoder.kind for row in rows}
-    alone = {row: kind for row, kind in kinds.items() if not rows[row].joint}
-    assert set(alone.values()) == {"lstm"}
-    assert kinds["infocal-joint"] == "rcnn"
-
-
-def test_less_than_a_pass_is_said():
-    plan = judgement_rows.Plan(rows=("infocal", "topjudge"))
-    said = plan.schedule_note(102_400_000)
-    assert "250 steps, about 1 % of these training cases, and methods have 16 to 24 rounds" in said
-    assert plan.schedule_note(1_000_000) is None
-    asked = replace(plan, epochs=3).schedule_note(102_400_000)
-    assert asked.startswith("Before the 3 passes of --epochs some methods read all words for up to 16 passes")
-    assert replace(plan, epochs=3, rows=("topjudge",)).schedule_note(102_400_000) is None
-    longer = replace(plan, changes=("training.most_round_steps=500",))
-    assert "500 steps, about 2 % of" in longer.schedule_note(102_400_000)
-
-
-def test_a_model_of_all_tasks_has_the_share_of_each():
-    def asked(row, task, **more):
-        return judgement_rows.Plan(rows=(row,), **more).settings(row, task, 0).select
-
-    assert asked("infocal", "charge") == 0.2
-    assert asked("infocal", "charge", official="small") == 0.14
-    assert asked("infocal-joint", "all") == {"article": 0.2, "charge": 0.2, "term": 0.3}
-    assert asked("infocal-joint", "all", tasks=("article", "charge")) == 0.2
-    assert asked("infocal-joint", "all", select=0.1) == 0.1
-    assert asked("infocal-joint", "all", select={"term": 0.25}, official="small")["term"] == 0.25
-    assert asked("topjudge", "all") == 0.2  # it reads all words, whatever is asked
-
-
 def test_shares_of_other_tasks_are_refused(command, tmp_path):
     words = [*command, "--out", tmp_path / "out", "--tasks", "article,charge", "--select", "term=0.2"]
     result = run(*words)
@@ -563,11 +432,3 @@ def test_shares_of_other_tasks_are_refused(command, tmp_path):
 def test_other_epochs_are_another_run(out, command):
     words = [*command, "--out", out, "--methods", "topjudge", "--tasks", "article,charge"]
     assert "is of other data or settings" in run(*words, "--epochs", 2).stderr
-
-
-def test_a_methods_own_settings_go_to_its_runs_only():
-    plan = judgement_rows.Plan(rows=("topjudge", "fla"), changes=("fla.articles=3", "training.clip=0.5"))
-    fla, topjudge = (plan.settings(name, "all", 0) for name in ("fla", "topjudge"))
-    assert fla.fla.articles == 3
-    assert topjudge.fla is None
-    assert fla.training.clip == topjudge.training.clip == 0.5

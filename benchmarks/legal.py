@@ -33,6 +33,7 @@ from machine import machine
 from many_classes import read
 
 from infocal.cli.prepare import by_name
+from infocal.config import load_settings
 from infocal.data.cail import TASKS
 from infocal.errors import OtherFolderError
 from infocal.files import write_text
@@ -70,11 +71,9 @@ class Variant:
 
 MANY = Variant(rows=("infocal",), tasks=("charge",), least_cases=3)
 BALANCED, UNREAD = ("loss.balance=0.5",), ("training.warm_up_rounds=0",)
-PRINTED = (
-    "hardkuma.start_at_share=false",
-    "hardkuma.multiplier_start=1.0e-5",
-    "hardkuma.multiplier_rate=0.05",
-    "hardkuma.multiplier_limits=[1.0e-12, 5.0]",
+PRINTED = tuple(
+    f"hardkuma.{name}={json.dumps(load_settings('paper-hardkuma').model_dump(mode='json')['hardkuma'][name])}"
+    for name in ("start_at_share", "multiplier_start", "multiplier_rate", "multiplier_limits")
 )
 VARIANTS = {
     "plain": Variant(rows=(*DEFAULT_ROWS, *ABLATIONS)),

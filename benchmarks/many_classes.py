@@ -32,6 +32,7 @@ from infocal import Document, fit
 from infocal.config import load_settings
 from infocal.evaluation.predictions import classification_scores
 from infocal.files import write_text
+from infocal.legal.processes import end_with_parent
 from infocal.markup import markdown_table
 from infocal.rationalizer import Rationalizer
 
@@ -95,7 +96,7 @@ def run(seeds: int, processes: int) -> None:
     kept = read(KEPT)
     done = {(record["balance"], record["seed"]) for record in kept}
     missing = [(balance, seed) for seed in range(seeds) for balance in BALANCES if (balance, seed) not in done]
-    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(processes, mp_context=get_context("spawn"), initializer=end_with_parent) as pool:
         work = {pool.submit(once, balance, seed): (balance, seed) for balance, seed in missing}
         for one in as_completed(work):
             if error := one.exception():  # the others are worth having

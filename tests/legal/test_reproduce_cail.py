@@ -187,10 +187,9 @@ def test_a_line_that_cannot_be_read_is_left_out_and_told(command, data, tmp_path
     words = [*words, "--out", tmp_path / "o", "--methods", "topjudge", "--tasks", "charge"]
     assert "train.json, line 91" in run(*words).stderr
     assert run(*words, "--skip-bad").exit_code == 0
-    result = run(*words)  # of the cases that are there, a line was left out
-    assert "holds another preparation (with --skip-bad there); remove it, or name another folder" in " ".join(
-        result.stderr.split()
-    )
+    said = " ".join(run(*words).stderr.split())  # of the cases that are there, a line was left out
+    assert "holds another preparation (with --skip-bad there);" in said
+    assert "`infocal prepare cail --overwrite` replaces it; or remove it, or name another folder" in said
     page = (tmp_path / "o" / "table.md").read_text()
     assert "| not readable | 1 | 0 | 0 |" in page
     assert "- Left out: " in page and "train.json, line 91" in page
@@ -281,7 +280,10 @@ def test_what_was_begun_goes_on_with_other_cases_when_the_old_ones_are_removed(c
         with pytest.raises(_Killed):
             CliRunner().invoke(main, [str(word) for word in words], catch_exceptions=False)
     result = run(*words, "--least-cases", 5)
-    assert "another preparation (--least-cases 10 there, 5 here); remove it" in " ".join(result.stderr.split())
+    said = " ".join(result.stderr.split())
+    assert (
+        "another preparation (--least-cases 10 there, 5 here);" in said and "or remove it, or name another" in said
+    )
     shutil.rmtree(tmp_path / "o" / "cases")
     assert run(*words).exit_code == 0
 
@@ -293,7 +295,7 @@ def test_prepared_cases_that_are_damaged_are_told_with_what_to_do(out, command, 
     assert result.exit_code == 3
     said = " ".join(result.stderr.split())
     assert "vocabulary.json: the file is missing or damaged" in said
-    assert "cases, or name another folder with --out" in said and "--overwrite" not in said
+    assert "as `infocal prepare` wrote it; run it again with --overwrite, or after removing the folder" in said
 
 
 def test_an_empty_folder_of_the_name_is_not_ours(command, tmp_path):

@@ -194,8 +194,6 @@ def _parts(folder: Path, voice: Voice) -> dict[str, tuple[Path, ...]]:
 def _prepare(request: _Request, parts: Mapping[str, tuple[Path, ...]], voice: Voice) -> dict[str, Any]:
     import os
 
-    from infocal.errors import DataError, OtherFolderError
-    from infocal.legal.folder import OtherPreparationError
     from infocal.legal.prepare import Request, prepare_cases
 
     what = Request(
@@ -206,19 +204,8 @@ def _prepare(request: _Request, parts: Mapping[str, tuple[Path, ...]], voice: Vo
         processes=request.threads or os.cpu_count() or 1,
         skip_bad=request.skip_bad,
     )
-    try:
-        with Bar(voice) as bar:
-            return prepare_cases(what, progress=bar.move)
-    except OtherPreparationError as error:
-        raise OtherFolderError(
-            f"{what.out} holds another preparation ({error.difference}); remove it, or name another folder with "
-            "--out"
-        ) from None
-    except DataError as error:
-        if "--overwrite" not in error.allowed:  # which this command does not have
-            raise
-        allowed = f"what infocal wrote; remove {what.out}, or name another folder with --out"
-        raise DataError(error.found, allowed=allowed, source=error.source) from None
+    with Bar(voice) as bar:
+        return prepare_cases(what, progress=bar.move)
 
 
 def _check_folder(out: Path) -> None:

@@ -136,7 +136,7 @@ def _check_finished(request: Request, settings: Settings) -> None:
     header = read_header(request.out)
     text, encoded = header["settings"]["text"], is_encoded(request.data)
     other = _other_data(request, header["record"].get("data", {}), encoded=encoded)
-    if (text["vectors"] is None) != (request.vectors is None and settings.text.vectors is None):
+    if (text["vectors"] is None) != (settings.text.vectors is None):
         other.append("--vectors")
     if encoded:  # how its texts were cut is not the run's choice
         cut = {name: text[name] for name in ("max_tokens", "segmenter")}
@@ -154,11 +154,8 @@ def _other_data(request: Request, known: Mapping[str, Any], *, encoded: bool) ->
     columns = known.get("columns", {})
     labels, asked = columns.get("label", "label"), list(request.columns.labels) or ["label"]
     labels = [labels] if isinstance(labels, str) else list(labels)
-    same = {
-        "DATA": known.get("source") == request.data.name,
-        "label": sorted(labels) == sorted(asked),
-        "order of labels": labels == asked or sorted(labels) != sorted(asked),
-    }
+    what = "label" if sorted(labels) != sorted(asked) else "order of labels"
+    same = {"DATA": known.get("source") == request.data.name, what: labels == asked}
     if not encoded:
         part = "a part of the same" if request.dev is None else request.dev.name
         same["--dev"] = known.get("held_out_source") == part

@@ -70,7 +70,7 @@ class _Manifest(BaseModel):
 
 
 def damaged(
-    path: Path, why: object, *, mend: str = "run it again with --overwrite, or into a new folder"
+    path: Path, why: object, *, mend: str = "run it again with --overwrite, or after removing the folder"
 ) -> DataError:
     """The error for a file of an encoded corpus that is not what was written, with what to do."""
     allowed = f"a file as `infocal prepare` wrote it; {mend}"

@@ -12,7 +12,7 @@ from typing import Any
 
 from infocal.config import load_settings
 from infocal.data.encoded import FORMAT, MANIFEST, VOCABULARY, EncodedFolder, damaged
-from infocal.errors import DataError, SettingsError
+from infocal.errors import DataError, OtherFolderError, SettingsError
 from infocal.files import clear_leftovers, write_text
 from infocal.text.sources import shown_list
 
@@ -21,7 +21,6 @@ __all__ = [
     "KIND",
     "LEAST_CASES",
     "PARTS",
-    "OtherPreparationError",
     "Request",
     "finished",
     "is_manifest",
@@ -67,22 +66,6 @@ class Request:
     processes: int = 1
     skip_bad: bool = False
     overwrite: bool = False
-
-
-class OtherPreparationError(SettingsError):
-    """A folder of another preparation.
-
-    Args:
-        path: the folder.
-        difference: in what it is another one.
-    """
-
-    def __init__(self, path: Path, difference: str) -> None:
-        super().__init__(
-            f"{path} holds another preparation ({difference}); use --overwrite to replace it, or name another "
-            "folder with --out"
-        )
-        self.difference = difference
 
 
 def stem_of(part: str, number: int) -> str:
@@ -206,9 +189,9 @@ def start(request: Request, plan: Mapping[str, Any]) -> Path:
     serves = _serves_begun(begun, plan)
     if not request.overwrite and (out / MANIFEST).is_file():
         manifest = json.loads((out / MANIFEST).read_text(encoding="utf-8"))
-        raise OtherPreparationError(out, _difference(manifest.get("plan"), plan))
+        raise _other(out, manifest.get("plan"), plan)
     if not serves and not request.overwrite:
-        raise OtherPreparationError(out, _difference(_as_far_as_begun(begun, plan), plan))
+        raise _other(out, _as_far_as_begun(begun, plan), plan)
     if not serves:
         shutil.rmtree(work)
     work.mkdir(parents=True, exist_ok=True)
@@ -221,6 +204,13 @@ def start(request: Request, plan: Mapping[str, Any]) -> Path:
     return work
 
 
+def _other(out: Path, known: Any, plan: Mapping[str, Any]) -> OtherFolderError:
+    return OtherFolderError(
+        f"{out} holds another preparation ({_difference(known, plan)}); `infocal prepare cail --overwrite` "
+        "replaces it; or remove it, or name another folder with --out"
+    )
+
+
 def _known_plan(request: Request) -> Any:
     """What was being prepared; None if that is not known and may be thrown away."""
     path = request.out / WORK / PLAN
@@ -230,7 +220,9 @@ def _known_plan(request: Request) -> Any:
         if request.overwrite:
             return None
         found = f"what an earlier call was preparing cannot be read ({error})"
-        raise DataError(found, allowed="--overwrite, which begins anew", source=str(path)) from None
+        raise DataError(
+            found, allowed="`infocal prepare cail --overwrite`, which begins anew", source=str(path)
+        ) from None
 
 
 def _check_ours(out: Path) -> None:
